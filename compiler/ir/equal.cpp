@@ -183,7 +183,9 @@ class Comparison {
     return a.threads == b.threads && body(a.body, b.body);
   }
   bool same(const Concurrent& a, const Concurrent& b) { return all(a.roles, b.roles); }
-  bool same(const Check& a, const Check& b) { return same(a.condition, b.condition) && a.message == b.message; }
+  bool same(const Check& a, const Check& b) {
+    return same(a.condition, b.condition) && a.message == b.message && a.assumed == b.assumed;
+  }
   bool same_or_null(const Expr& a, const Expr& b) { return a && b ? same(a, b) : a == b; }
   bool same(const Print& a, const Print& b) {
     return a.message == b.message && a.buffer == b.buffer && same_or_null(a.index, b.index) &&

@@ -411,7 +411,9 @@ void Printer::stmt(const Stmt& s) {
           },
           [&](const Roles& n) { block(fmt::format("roles {}", fmt::join(n.groups, ", ")), n.body); },
           [&](const Concurrent& n) { concurrent(n); },
-          [&](const Check& n) { line(fmt::format("check {}, {}", expr(n.condition), quoted(n.message))); },
+          [&](const Check& n) {
+            line(fmt::format("{} {}, {}", n.assumed ? "assume" : "check", expr(n.condition), quoted(n.message)));
+          },
           [&](const Print& n) { line(print(n)); },
           [&](const ExternCall& n) { line(extern_call(n)); },
       },

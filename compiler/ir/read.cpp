@@ -47,6 +47,7 @@ class Reader : public ExprReader {
   Result<StmtNode::Node> barrier();
   Result<StmtNode::Node> concurrent();
   Result<StmtNode::Node> check();
+  Result<StmtNode::Node> assume();
   Result<StmtNode::Node> print();
   Result<StmtNode::Node> async();
   Result<StmtNode::Node> roles();
@@ -227,25 +228,16 @@ Result<StmtNode::Node> Reader::node() {
     Result<StmtNode::Node> (Reader::*read)();
   };
   static constexpr Keyword kKeywords[] = {
-      {"while", &Reader::while_loop},
-      {"if", &Reader::branch},
-      {"let", &Reader::let},
-      {"copy", &Reader::copy},
-      {"fill", &Reader::fill},
-      {"gemm", &Reader::gemm},
-      {"reduce", &Reader::reduce},
-      {"scan", &Reader::scan},
-      {"atomic", &Reader::atomic},
-      {"all_reduce", &Reader::all_reduce},
-      {"on", &Reader::barrier},
-      {"async", &Reader::async},
-      {"roles", &Reader::roles},
-      {"extern", &Reader::extern_call},
-      {"shuffle", &Reader::shuffle},
-      {"concurrent", &Reader::concurrent},
-      {"check", &Reader::check},
-      {"print", &Reader::print},
-      {"load_matrix", &Reader::load_matrix},
+      {"while", &Reader::while_loop}, {"if", &Reader::branch},
+      {"let", &Reader::let},          {"copy", &Reader::copy},
+      {"fill", &Reader::fill},        {"gemm", &Reader::gemm},
+      {"reduce", &Reader::reduce},    {"scan", &Reader::scan},
+      {"atomic", &Reader::atomic},    {"all_reduce", &Reader::all_reduce},
+      {"on", &Reader::barrier},       {"async", &Reader::async},
+      {"roles", &Reader::roles},      {"extern", &Reader::extern_call},
+      {"shuffle", &Reader::shuffle},  {"concurrent", &Reader::concurrent},
+      {"check", &Reader::check},      {"assume", &Reader::assume},
+      {"print", &Reader::print},      {"load_matrix", &Reader::load_matrix},
       {"mma", &Reader::mma},
   };
   for (const Keyword& keyword : kKeywords) {
@@ -528,6 +520,12 @@ Result<StmtNode::Node> Reader::check() {
   TRY(expect(","));
   c.message = TRY(string());
   return StmtNode::Node(std::move(c));
+}
+
+Result<StmtNode::Node> Reader::assume() {
+  StmtNode::Node node = TRY(check());
+  std::get<Check>(node).assumed = true;
+  return node;
 }
 
 Result<StmtNode::Node> Reader::print() {

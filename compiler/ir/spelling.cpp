@@ -35,7 +35,7 @@ constexpr std::array kSuffixes{
     Suffix{"i4", kInt4},           Suffix{"u4", kUInt4},          Suffix{"f4e2m1", kFloat4E2M1},
     Suffix{"tf32", kTensorFloat32}};
 
-constexpr std::array<std::string_view, 77> kKeywords{"program",
+constexpr std::array<std::string_view, 78> kKeywords{"program",
                                                      "kernel",
                                                      "in",
                                                      "threads",
@@ -106,6 +106,7 @@ constexpr std::array<std::string_view, 77> kKeywords{"program",
                                                      "of_columns",
                                                      "concurrent",
                                                      "check",
+                                                     "assume",
                                                      "print",
                                                      "cluster",
                                                      "cluster_wait",

@@ -247,6 +247,8 @@ struct Concurrent {
 struct Check {
   Expr condition;
   std::string message;
+  // The program's word that it holds: targets need not look, and may build upon it (passes/assumptions.h).
+  bool assumed = false;
 };
 // A line of text for the user: `message`, and a value that may be an element of a buffer.
 struct Print {
@@ -313,7 +315,9 @@ struct Kernel {
   std::vector<Var> thread_vars;               // threadIdx.x first; as many as `threads`, or none
   std::vector<Buffer> allocations;            // every buffer of the body that is no parameter or workspace
   std::vector<RequestedLayout> layouts = {};  // of allocations, at most one each
-  Stmt body;                                  // a Block
+  // What holds wherever the variables of a condition are bound, if the program is right. Not part of the text form.
+  std::vector<Expr> assumptions = {};
+  Stmt body;  // a Block
   Span span;
 };
 

@@ -4,6 +4,7 @@
 
 #include "compiler/ir/verify.h"
 #include "compiler/ir/visit.h"
+#include "compiler/passes/assumptions.h"
 #include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/grid_sync.h"
 #include "compiler/passes/iteration_variables.h"
@@ -25,6 +26,7 @@ Status check(std::string_view pass, const ir::Program& program) {
   return make_error(std::move(first));
 }
 
+Result<ir::Program> assumption_program(const ir::Program& program) { return collect_assumptions(program); }
 Result<ir::Program> variable_program(const ir::Program& program) { return iteration_variables(program); }
 Result<ir::Program> fragment_program(const ir::Program& program) { return thread_fragments(program); }
 Result<ir::Program> sync_program(const ir::Program& program) { return thread_sync(program); }
@@ -34,11 +36,12 @@ Result<ir::Program> fuse_program(const ir::Program& program) { return fuse_eleme
 }  // namespace
 
 Result<ir::Program> explicit_threads(const ir::Program& program) {
-  return thread_sync(thread_fragments(iteration_variables(TRY(grid_sync(program)))));
+  return thread_sync(thread_fragments(iteration_variables(TRY(grid_sync(collect_assumptions(program))))));
 }
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes{
+      {"assumptions", "take out what the program promises", assumption_program},
       {"grid_sync", "end a kernel at each grid barrier", grid_sync},
       // Before passes that ask which local buffers threads have for themselves.
       {"iteration_variables", "give each iteration of a parallel loop its own variables", variable_program},

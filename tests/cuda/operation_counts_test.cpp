@@ -184,7 +184,7 @@ TEST(OperationCounts, OfBranches) {
 
 // Thread t takes t + 1 turns; what a loop leaves unchanged is computed once.
 TEST(OperationCounts, OfLoops) {
-  const CountedRun run = counted(R"(program p(x: float32[64, 64], y: float32[32]) {
+  const CountedRun run = counted(R"(program p(x: float32[64, 31], y: float32[32]) {
   kernel bx in 1 threads tx in 32 {
     local sum: float32[1]
     sum[0] = 0.0
@@ -196,7 +196,7 @@ TEST(OperationCounts, OfLoops) {
 })");
   constexpr int64_t kTurns = 32 * 33 / 2;
   expect_same(run.line(5), these({{Operation::integer, kTurns + 32}, {Operation::comparison, kTurns}}), run.source);
-  // tx * 2 * 64 before the loop; in it k is added, after a look whether it is inside.
+  // tx * 2 * 31 before the loop; in it k is added, after a look whether it is inside.
   expect_same(
       run.line(6),
       these({{Operation::fp32_fma, kTurns}, {Operation::integer, kTurns + 2 * 32}, {Operation::comparison, kTurns}}),

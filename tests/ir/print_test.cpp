@@ -62,7 +62,7 @@ TEST(PrintTest, ASmallProgram) {
       Block{{make_stmt(Copy{global(x), whole, {}}, {}), loop, make_stmt(Copy{whole, global(y), {}}, {})}}, {});
   const Expr blocks = binary(BinaryOp::floor_div, binary(BinaryOp::add, var_ref(m), int_imm(7)), int_imm(8));
   const Program program{
-      "relu", {x, y}, {m}, {}, {}, {Kernel{{bx}, {blocks}, {128}, {}, {}, false, {}, {tile}, {}, body, {}}}, {}};
+      "relu", {x, y}, {m}, {}, {}, {Kernel{{bx}, {blocks}, {128}, {}, {}, false, {}, {tile}, {}, {}, body, {}}}, {}};
   EXPECT_EQ(to_text(program), R"(program relu<m: int32>(x: float32[m, 256], y: float16[m, 256]) {
   kernel bx in (m + 7) // 8 threads 128 {
     fragment tile: float32[8, 256]

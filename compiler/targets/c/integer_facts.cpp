@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/search.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::targets::c {
@@ -40,8 +41,10 @@ void IntegerFacts::set_value(const ir::Var& var, ir::Expr value) {
 }
 
 void IntegerFacts::learn(const ir::Kernel& kernel) {
+  std::vector<std::pair<ir::Var, ir::Expr>> extents;
   const auto set_extent = [&](const ir::Var& var, const ir::Expr& extent, int64_t most) {
     set_range(var, {0, std::clamp<int64_t>(range(extent).hi, 1, most) - 1});
+    if (!ir::constant_int(extent)) extents.emplace_back(var, extent);
   };
   for (size_t axis = 0; axis < kernel.block_vars.size(); ++axis)
     set_extent(kernel.block_vars[axis], kernel.grid[axis], kLargestGrid);
@@ -55,6 +58,25 @@ void IntegerFacts::learn(const ir::Kernel& kernel) {
           set_extent(loop->vars[k], loop->extents[k], INT64_MAX);
       },
       [](const ir::Expr&) {});
+  for (const auto& [var, extent] : extents) learn_extent(var, extent);
+}
+
+// var < extent; of a quotient a / c: c * var + c <= a.
+void IntegerFacts::learn_extent(const ir::Var& var, const ir::Expr& extent) {
+  const auto* quotient = ir::as<ir::Binary>(extent);
+  const bool divides = quotient && quotient->op == ir::BinaryOp::floor_div;
+  const auto divisor = divides ? ir::constant_int(quotient->right) : std::optional<int64_t>(1);
+  const ir::Expr& end = divides ? quotient->left : extent;
+  if (!divisor || *divisor < 1 || !is_exact(end)) return;
+  const auto room = affine(end);
+  auto left = room ? ir::difference(*room, ir::Affine{{{var, *divisor}}, 0}) : std::nullopt;
+  if (!left) return;
+  left->constant -= *divisor;
+  assumed_.push_back(std::move(*left));
+}
+
+void IntegerFacts::trust(const ir::Kernel& kernel) {
+  for (const ir::Expr& condition : kernel.assumptions) assume(condition);
 }
 
 std::optional<ir::Bounds> IntegerFacts::exact(const ir::Var& var) const {

@@ -27,6 +27,8 @@ class IntegerFacts {
   // Ranges of the kernel's block variables and loops, and the values of its lets: each variable is bound in one place
   // only.
   void learn(const ir::Kernel& kernel);
+  // Takes the program at its word: where it is wrong, so is what is proven.
+  void trust(const ir::Kernel& kernel);
 
   // Of the value in the expression's type and, for index arithmetic, in 64 bits.
   ir::Bounds range(const ir::Expr& expr) const;
@@ -64,6 +66,7 @@ class IntegerFacts {
   ir::Expr expand_exact(const ir::Expr& expr) const;
   ir::Expr expand_sums(const ir::Expr& expr) const;
   bool is_positive(const ir::Affine& form) const;
+  void learn_extent(const ir::Var& var, const ir::Expr& extent);
 };
 
 // Conjunctions of exact comparisons as forms that are not negative where they hold. False if there is another part:

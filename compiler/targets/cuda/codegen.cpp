@@ -133,6 +133,7 @@ class LaunchEmitter {
   void learn() {
     for (const ir::Var& symbol : program_.symbols) context_.facts.set_range(symbol, {0, c::kLargestGrid});
     context_.facts.learn(lowered_.kernel);
+    context_.facts.trust(lowered_.kernel);
     context_.facts.set_range(lowered_.thread, {0, thread_count(lowered_.kernel) - 1});
     for (const auto& [var, extent] : lowered_.extents) context_.facts.set_range(var, {0, extent - 1});
     for (size_t axis = 0; axis < lowered_.kernel.thread_vars.size(); ++axis)

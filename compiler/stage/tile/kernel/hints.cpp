@@ -3,6 +3,7 @@
 
 #include "compiler/stage/tile/kernel/builder.h"
 #include "compiler/stage/tile/kernel/compile_requests.h"
+#include "compiler/stage/tile/kernel/expressions.h"
 #include "compiler/stage/tile/operators/tables.h"
 
 namespace tilepilot::stage {
@@ -36,6 +37,15 @@ Result<Value> annotate_compile_flags(TileArguments& arguments) {
   return Value();
 }
 
+// T.assume(condition)
+Result<Value> assume(TileArguments& arguments) {
+  ProgramBuilder& builder = *TRY(require_kernel(arguments));
+  const ir::Expr holds = TRY(to_condition(arguments[0], arguments.span(0)));
+  if (ir::constant_int(holds) == 1) return Value();
+  TRY(builder.emit(ir::Check{holds, "what the program assumes does not hold", true}, arguments.span()));
+  return Value();
+}
+
 Result<Value> unchanged(TileArguments& arguments) { return arguments[0]; }
 
 }  // namespace
@@ -61,7 +71,8 @@ const std::vector<TileFunction>& hint_functions() {
       {"annotate_consumer_reg_alloc", "reg_count=", "a hint: registers that computing threads get", accept, kHint},
       {"pdl_trigger", "", "a hint: the next launch may begin", accept, kHint},
       {"pdl_sync", "", "a hint: what needs the launch before begins here", accept, kHint},
-      {"assume", "condition", "a hint: a fact for the compiler's proofs", accept},
+      {"assume", "condition", "the program's word for a fact: code for GPUs need not check what follows from it",
+       assume},
       {"likely", "condition", "the condition itself, expected to hold", unchanged},
   };
   return kFunctions;

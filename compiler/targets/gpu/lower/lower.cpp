@@ -164,6 +164,7 @@ class Lowerer {
   Result<LoweredKernel> run() {
     lowering_.async_proxy = planned_.async_proxy;
     lowering_.facts.learn(lowering_.kernel);
+    lowering_.facts.trust(lowering_.kernel);
     lowering_.facts.set_range(lowering_.thread, {0, lowering_.threads - 1});
     for (size_t axis = 0; axis < lowering_.kernel.thread_vars.size(); ++axis)
       lowering_.facts.set_range(lowering_.kernel.thread_vars[axis], {0, lowering_.kernel.threads[axis] - 1});

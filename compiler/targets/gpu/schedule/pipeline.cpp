@@ -8,6 +8,7 @@
 #include "compiler/ir/effects.h"
 #include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/search.h"
+#include "compiler/passes/assumptions.h"
 #include "compiler/passes/grid_sync.h"
 #include "compiler/passes/iteration_variables.h"
 #include "compiler/passes/pack_nibbles.h"
@@ -166,7 +167,7 @@ Result<PlannedKernel> finish(ir::Kernel kernel, Inference inference, const Pipel
 }  // namespace
 
 Result<ir::Program> prepare(const ir::Program& program) {
-  ir::Program current = passes::iteration_variables(TRY(passes::grid_sync(program)));
+  ir::Program current = passes::iteration_variables(passes::collect_assumptions(TRY(passes::grid_sync(program))));
   current = passes::thread_sync(passes::thread_fragments(current));
   // Before tile operators on packed elements become loops of all threads together.
   for (ir::Kernel& kernel : current.kernels)

@@ -1,0 +1,115 @@
+#include "compiler/passes/assumptions.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "compiler/ir/search.h"
+#include "compiler/ir/visit.h"
+
+namespace tilepilot::passes {
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+using ir::Var;
+
+bool is_assumption(const Stmt& stmt) {
+  const auto* check = ir::as<ir::Check>(stmt);
+  return check && check->assumed;
+}
+
+class Collector : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+
+  Stmt rewrite(const Stmt& stmt) override {
+    if (const auto* let = ir::as<ir::Let>(stmt)) {
+      depths_[let->var.get()] = depth_;
+      if (let->var->type.is_int() && !ir::has_loads(let->value)) values_[let->var.get()] = expanded(let->value);
+      return stmt;
+    }
+    if (const auto* block = ir::as<ir::Block>(stmt)) return rewrite_block(stmt, *block);
+    if (const auto* loop = ir::as<ir::For>(stmt)) return within(stmt, loop->vars);
+    if (ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt)) {
+      // What follows in the loop may not run, so that its promises may not be given.
+      for (size_t depth = loop_; depth < leaves_.size(); ++depth) leaves_[depth] = true;
+      return stmt;
+    }
+    const bool has_bodies =
+        ir::as<ir::If>(stmt) || ir::as<ir::While>(stmt) || ir::as<ir::Roles>(stmt) || ir::as<ir::Concurrent>(stmt);
+    return has_bodies ? within(stmt, {}) : stmt;
+  }
+
+  std::vector<Expr> assumptions;
+
+ private:
+  size_t depth_ = 0, loop_ = 0;
+  std::vector<bool> leaves_{false};  // by depth: whether its rest may be left out
+  std::unordered_map<const ir::VarData*, size_t> depths_;
+  std::unordered_map<const ir::VarData*, Expr> values_;
+
+  Expr expanded(const Expr& expr) const {
+    return ir::substitute(expr, [&](const Var& var) -> Expr {
+      const auto value = values_.find(var.get());
+      return value == values_.end() ? nullptr : value->second;
+    });
+  }
+
+  Stmt within(const Stmt& stmt, const std::vector<Var>& vars) {
+    leaves_.push_back(false);
+    ++depth_;
+    const bool is_loop = ir::as<ir::For>(stmt) || ir::as<ir::While>(stmt);
+    const size_t around = is_loop ? std::exchange(loop_, depth_) : loop_;
+    for (const Var& var : vars) depths_[var.get()] = depth_;
+    const Stmt result = rewrite_children(stmt);
+    loop_ = around;
+    --depth_;
+    leaves_.pop_back();
+    return result;
+  }
+
+  Stmt rewrite_block(const Stmt& stmt, const ir::Block& block) {
+    std::vector<Stmt> kept;
+    bool changed = false;
+    for (const Stmt& part : block.body) {
+      if (is_assumption(part)) {
+        add(ir::as<ir::Check>(part)->condition);
+        changed = true;
+        continue;
+      }
+      kept.push_back(rewrite(part));
+      changed |= kept.back() != part;
+    }
+    return changed ? ir::make_stmt(ir::Block{std::move(kept)}, stmt->span) : stmt;
+  }
+
+  void add(const Expr& condition) {
+    size_t bound = 0;  // the depth at which the last of its variables is
+    ir::walk(condition, [&](const Expr& part) {
+      const auto* ref = ir::as<ir::VarRef>(part);
+      const auto depth = ref ? depths_.find(ref->var.get()) : depths_.end();
+      if (depth != depths_.end()) bound = std::max(bound, depth->second);
+    });
+    if (bound == depth_ && !leaves_[depth_] && !ir::has_loads(condition)) assumptions.push_back(expanded(condition));
+  }
+};
+
+}  // namespace
+
+ir::Program collect_assumptions(const ir::Program& program) {
+  ir::Program result = program;
+  for (ir::Kernel& kernel : result.kernels) {
+    bool any = false;
+    ir::walk(
+        kernel.body, [&](const Stmt& stmt) { any |= is_assumption(stmt); }, [](const Expr&) {});
+    if (!any) continue;
+    Collector collector;
+    kernel.body = collector.rewrite(kernel.body);
+    kernel.assumptions = std::move(collector.assumptions);
+  }
+  return result;
+}
+
+}  // namespace tilepilot::passes
