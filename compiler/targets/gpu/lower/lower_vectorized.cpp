@@ -9,6 +9,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
 #include "compiler/targets/gpu/facts/loop_body.h"
+#include "compiler/targets/gpu/lower/picked_vectors.h"
 #include "compiler/targets/gpu/lower/vectors.h"
 
 namespace tilepilot::targets::gpu {
@@ -43,6 +44,7 @@ class Vectorizer {
             if (load == nullptr) return;
             const auto [found, is_new] = known.emplace(ir::to_text(part), nullptr);
             if (is_new) found->second = moved(load->buffer, load->indices, nullptr, before);
+            if (is_new && !found->second) found->second = picked(*load, before);
             if (found->second) loads.emplace(part.get(), ir::load(found->second, {lane()}, part->span));
           });
       const auto* store = ir::as<ir::Store>(stmt);
@@ -122,6 +124,14 @@ class Vectorizer {
         load_vector(lowering_, move, first, span_, out);
     }
     return held;
+  }
+
+  // Reads the lanes from an array of the thread's own; null if that is no matter of vectors.
+  Buffer picked(const ir::Load& load, Stmts& out) {
+    if (load.buffer->scope != Scope::local || !body_.may_move_together(load.buffer)) return nullptr;
+    for (const Expr& index : load.indices)
+      if (body_.mentions_values(index) || body_.is_written(index)) return nullptr;
+    return picked_vector(lowering_, load, loop_.vars[0], lanes_, span_, out);
   }
 
   void decide() {

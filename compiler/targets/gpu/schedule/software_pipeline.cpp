@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/schedule/pipelined_loop.h"
