@@ -4,6 +4,7 @@
 
 #include "compiler/ir/visit.h"
 #include "compiler/layout/reshape.h"
+#include "compiler/targets/gpu/facts/conflicting_updates.h"
 #include "compiler/targets/gpu/facts/register_map.h"
 #include "compiler/targets/gpu/facts/replicas.h"
 #include "compiler/targets/gpu/facts/statements.h"
@@ -23,6 +24,7 @@ class ConflictFinder {
   ConflictFinder(int64_t threads, Inference& inference) : threads_(threads), inference_(inference) {}
 
   void run(const FragmentUsers& users) {
+    for (const ParallelLoop& loop : users.loops) check_joint_updates(loop);
     for (const ParallelLoop& loop : users.loops) check_owners(loop);
     for (const ParallelLoop& loop : users.loops) check_replicas(loop);
     for (const TileReduction& reduction : users.reductions) check_reduction(reduction.stmt);
@@ -44,6 +46,13 @@ class ConflictFinder {
       if (other.stmt == stmt && other.buffer == buffer) return;
     const int64_t shuffles = wanted ? shuffles_between(stmt, buffer, held(buffer), *wanted) : -1;
     inference_.conflicts.push_back({stmt, buffer, std::move(why), shuffles});
+  }
+
+  // One thread holds such an element and does all that is done to it, or the element lies where all threads see it.
+  void check_joint_updates(const ParallelLoop& loop) {
+    for (const Buffer& fragment : jointly_updated_fragments(*ir::as<ir::For>(loop.stmt)))
+      if (has_replicas(held(fragment)))
+        conflict(loop.stmt, fragment, "threads hold copies of an element that several of them update");
   }
 
   void check_owners(const ParallelLoop& loop) {

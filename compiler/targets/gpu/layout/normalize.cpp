@@ -82,7 +82,9 @@ std::optional<size_t> reduced_axis(const ir::For& loop, const ir::Region& elemen
 class Normalizer : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  explicit Normalizer(std::vector<Buffer>& allocations) : allocations_(allocations) {}
+  // `layouts`: which fragments the program lays out itself.
+  Normalizer(std::vector<Buffer>& allocations, const std::vector<ir::RequestedLayout>& layouts)
+      : allocations_(allocations), layouts_(layouts) {}
 
   Stmt rewrite(const Stmt& stmt) override {
     if (const auto* copy = ir::as<ir::Copy>(stmt)) return rewrite_copy(stmt, *copy);
@@ -96,6 +98,7 @@ class Normalizer : public ir::Rewriter {
 
  private:
   std::vector<Buffer>& allocations_;
+  const std::vector<ir::RequestedLayout>& layouts_;
 
   Region temporary(const Region& like, Scope scope) {
     ir::BufferData data{like.buffer->name + (scope == Scope::fragment ? "_held" : "_tile"),
@@ -123,7 +126,11 @@ class Normalizer : public ir::Rewriter {
     const std::vector<Buffer> joint = jointly_updated_fragments(loop);
     if (const Stmt parts = joint.empty() ? nullptr : with_partial_results(updating, allocations_))
       return rewrite(parts);
-    return through_tiles(updating, joint);
+    // Where the program says who holds what, each thread may have the elements that it updates (layout_conflicts.h).
+    const bool is_told = std::all_of(joint.begin(), joint.end(), [&](const Buffer& fragment) {
+      return std::any_of(layouts_.begin(), layouts_.end(), [&](const auto& each) { return each.buffer == fragment; });
+    });
+    return is_told ? rewrite_children(updating) : through_tiles(updating, joint);
   }
 
   // The fragments lie in shared memory meanwhile.
@@ -236,8 +243,8 @@ class Normalizer : public ir::Rewriter {
 class Stager : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  Stager(const std::vector<Inference::Conflict>& conflicts, std::vector<Buffer>& allocations)
-      : conflicts_(conflicts), allocations_(allocations) {}
+  Stager(const std::vector<Inference::Conflict>& conflicts, const ir::Kernel& kernel, std::vector<Buffer>& allocations)
+      : conflicts_(conflicts), layouts_(kernel.layouts), allocations_(allocations) {}
 
   Stmt rewrite(const Stmt& stmt) override {
     if (const auto* loop = ir::as<ir::For>(stmt); loop && loop->kind != ir::LoopKind::parallel)
@@ -272,7 +279,7 @@ class Stager : public ir::Rewriter {
       waited.asynchronous = false;
       now = ir::make_stmt(std::move(waited), now->span);
     }
-    before.push_back(Normalizer(allocations_).rewrite(now));
+    before.push_back(Normalizer(allocations_, layouts_).rewrite(now));
     before.insert(before.end(), after.begin(), after.end());
     return block(std::move(before), stmt->span);
   }
@@ -282,6 +289,7 @@ class Stager : public ir::Rewriter {
 
  private:
   const std::vector<Inference::Conflict>& conflicts_;
+  const std::vector<ir::RequestedLayout>& layouts_;
   std::vector<Buffer>& allocations_;
   std::vector<Buffer> without_values_;
   // A copy for a statement that wants a fragment otherwise.
@@ -344,13 +352,13 @@ class Stager : public ir::Rewriter {
 ir::Kernel normalize(const ir::Kernel& kernel) {
   ir::Kernel result = kernel;
   result.body = with_parallel_scans(kernel, result.allocations);
-  result.body = Normalizer(result.allocations).rewrite(result.body);
+  result.body = Normalizer(result.allocations, kernel.layouts).rewrite(result.body);
   return result;
 }
 
 ir::Kernel stage_conflicts(const ir::Kernel& kernel, const std::vector<Inference::Conflict>& conflicts) {
   ir::Kernel result = kernel;
-  Stager stager(conflicts, result.allocations);
+  Stager stager(conflicts, kernel, result.allocations);
   std::vector<Stmt> all{stager.rewrite(kernel.body)};
   for (const Buffer& fragment : stager.without_values()) {
     const Span span = fragment->span;
