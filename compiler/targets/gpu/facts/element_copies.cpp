@@ -78,11 +78,30 @@ class SideBySide : public ir::Rewriter {
   const Change change_;
 };
 
+Stmt values_in_indices(const c::IntegerFacts& facts, const Stmt& stmt, const ir::For& loop);
+
+// The same for the loops in an iteration.
+class InInnerLoops : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  explicit InInnerLoops(const c::IntegerFacts& facts) : facts_(facts) {}
+  Stmt rewrite(const Stmt& stmt) override {
+    const auto* loop = ir::as<ir::For>(stmt);
+    return loop ? values_in_indices(facts_, stmt, *loop) : rewrite_children(stmt);
+  }
+
+ private:
+  const c::IntegerFacts& facts_;
+};
+
 Stmt values_in_indices(const c::IntegerFacts& facts, const Stmt& stmt, const ir::For& loop) {
   const ir::Effects effects = ir::memory_effects_of(loop.body);
   LetValues values(facts);
   std::vector<Stmt> body;
-  for (const Stmt& part : ir::statements(loop.body)) {
+  bool changed = false;
+  for (const Stmt& given : ir::statements(loop.body)) {
+    const Stmt part = InInnerLoops(facts).rewrite(given);
+    changed |= part != given;
     const Stmt named = values.empty() ? part : InIndices(values).rewrite(part);
     body.push_back(named);
     const auto* let = ir::as<ir::Let>(named);
@@ -93,7 +112,7 @@ Stmt values_in_indices(const c::IntegerFacts& facts, const Stmt& stmt, const ir:
     });
     if (lasts) values.add(*let);
   }
-  if (values.empty()) return stmt;
+  if (values.empty() && !changed) return stmt;
   ir::For result = loop;
   result.body = ir::make_stmt(ir::Block{without_dead_lets(body)}, loop.body->span);
   return ir::make_stmt(std::move(result), stmt->span);

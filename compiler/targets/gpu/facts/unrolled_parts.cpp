@@ -24,7 +24,13 @@ class Unroller : public ir::Rewriter {
 
   Stmt rewrite(const Stmt& stmt) override {
     const auto* loop = ir::as<ir::For>(stmt);
-    if (loop == nullptr || !selects_a_part(*loop)) return rewrite_children(stmt);
+    if (is_given(stmt)) {
+      within_ = true;
+      const Stmt result = rewrite_children(stmt);
+      within_ = false;
+      return result;
+    }
+    if (loop == nullptr || !(within_ ? names_elements(*loop) : selects_a_part(*loop))) return rewrite_children(stmt);
     changed = true;
     const Stmt body = rewrite(loop->body);
     const ir::Var& var = loop->vars[0];
@@ -39,15 +45,39 @@ class Unroller : public ir::Rewriter {
 
  private:
   const std::vector<Stmt>& statements_;
+  bool within_ = false;  // one of the statements
+
+  bool is_given(const Stmt& stmt) const {
+    return std::find(statements_.begin(), statements_.end(), stmt) != statements_.end();
+  }
+
+  static bool may_be_written_out(const ir::For& loop) {
+    const auto extent = ir::constant_int(loop.extents[0]);
+    return loop.kind != ir::LoopKind::parallel && loop.kind != ir::LoopKind::pipelined && extent &&
+           *extent <= kMostParts && !ir::contains(loop.body, is_jump);
+  }
 
   bool selects_a_part(const ir::For& loop) const {
-    const bool serial = loop.kind == ir::LoopKind::serial || loop.kind == ir::LoopKind::unrolled;
-    const auto extent = ir::constant_int(loop.extents[0]);
-    if (!serial || !extent || *extent > kMostParts || ir::contains(loop.body, is_jump)) return false;
-    return ir::contains(loop.body, [&](const Stmt& part) {
-      return std::find(statements_.begin(), statements_.end(), part) != statements_.end() &&
-             ir::mentions(part, loop.vars[0]);
-    });
+    return may_be_written_out(loop) && ir::contains(loop.body, [&](const Stmt& part) {
+             return is_given(part) && ir::mentions(part, loop.vars[0]);
+           });
+  }
+
+  static bool names_elements(const ir::For& loop) {
+    if (!may_be_written_out(loop)) return false;
+    bool names = false;
+    const auto see = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+      names |= buffer->scope == ir::Scope::fragment && ir::mentions(indices, loop.vars[0]);
+    };
+    ir::walk(
+        loop.body,
+        [&](const Stmt& part) {
+          if (const auto* store = ir::as<ir::Store>(part)) see(store->buffer, store->indices);
+        },
+        [&](const ir::Expr& part) {
+          if (const auto* load = ir::as<ir::Load>(part)) see(load->buffer, load->indices);
+        });
+    return names;
   }
 };
 
