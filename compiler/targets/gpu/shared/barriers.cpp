@@ -6,6 +6,8 @@
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
+#include "compiler/targets/gpu/facts/elements_apart.h"
+#include "compiler/targets/gpu/facts/let_values.h"
 #include "compiler/targets/gpu/layout/infer.h"
 
 namespace tilepilot::targets::gpu {
@@ -77,11 +79,13 @@ class Placement {
  public:
   Placement(const ir::Kernel& kernel, const std::vector<ir::Buffer>& rings, const ScratchBuffers& scratch_buffers,
             const SharesMemory& share, const ir::Sync& sync)
-      : simt_(!kernel.thread_vars.empty()),
+      : kernel_(kernel),
+        simt_(!kernel.thread_vars.empty()),
         threads_(thread_count(kernel)),
         scratch_buffers_(scratch_buffers),
         share_(share),
-        sync_(sync) {
+        sync_(sync),
+        facts_(facts_of(kernel)) {
     for (const ir::Buffer& ring : rings) ordered_.insert(ring.get());
   }
 
@@ -91,11 +95,13 @@ class Placement {
   }
 
  private:
+  const ir::Kernel& kernel_;
   const bool simt_;
   const int64_t threads_;
   const ScratchBuffers& scratch_buffers_;
   const SharesMemory& share_;
   const ir::Sync sync_;
+  const c::IntegerFacts facts_;
   std::unordered_set<const ir::BufferData*> ordered_;
 
   bool counts(const ir::Buffer& buffer) const {
@@ -237,6 +243,12 @@ class Placement {
     }
     State around = state;
     list(body, around);  // twice: what is pending only grows by what one iteration leaves
+    if (const auto* counted = ir::as<ir::For>(stmt)) {
+      const auto apart = memory_apart(kernel_, *counted, facts_);
+      std::erase_if(around.pending, [&](const Effect& effect) {  // tiles may lie where others do
+        return effect.memory->scope == ir::Scope::global && apart.contains(effect.memory);
+      });
+    }
     merge(state, around);
     State last = state;
     Stmt inner = list(body, last);
