@@ -1,5 +1,9 @@
 #include "compiler/targets/gpu/facts/loop_body.h"
 
+#include <algorithm>
+
+#include "compiler/ir/arithmetic.h"
+#include "compiler/ir/bounds.h"
 #include "compiler/ir/effects.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 
@@ -107,7 +111,20 @@ LoopBody::LoopBody(const ir::For& loop, bool adds_vectors) : statements_(ir::sta
       Count& count = counts_[ir::memory_of(buffer)];
       ++(writes ? count.stores : count.loads);
     });
+    note(stmt);
   }
+  for (size_t k = 0; k < loop.vars.size(); ++k)
+    extents_[loop.vars[k].get()] = ir::constant_int(loop.extents[k]).value_or(INT64_MAX);
+}
+
+void LoopBody::note(const ir::Stmt& stmt) {
+  const auto* store = ir::as<ir::Store>(stmt);
+  ir::walk(
+      stmt, [](const ir::Stmt&) {},
+      [&](const ir::Expr& part) {
+        if (const auto* load = ir::as<ir::Load>(part)) accesses_.push_back({load->buffer, load->indices, false});
+      });
+  if (store) accesses_.push_back({store->buffer, store->indices, true});
 }
 
 bool LoopBody::is_written(const ir::Expr& expr) const {
@@ -133,7 +150,56 @@ bool LoopBody::may_move_together(const ir::Buffer& buffer) const {
   const auto* sum = ir::as<ir::Atomic>(statements_.back());
   const bool stored_last = (last && ir::memory_of(last->buffer) == ir::memory_of(buffer)) ||
                            (sum && ir::memory_of(sum->element.buffer) == ir::memory_of(buffer));
-  return all.stores == 0 || (all.stores == 1 && (all.loads == 0 || stored_last));
+  return all.stores == 0 || (all.stores == 1 && (all.loads == 0 || stored_last)) || loads_first(buffer);
+}
+
+// Whether an iteration loads all that it loads of the buffer before it stores, and no other one accesses what it
+// stores.
+bool LoopBody::loads_first(const ir::Buffer& buffer) const {
+  std::vector<const Access*> own;
+  for (const Access& access : accesses_)
+    if (ir::memory_of(access.buffer) == ir::memory_of(buffer)) own.push_back(&access);
+  const Count all = count(buffer);
+  if (static_cast<int>(own.size()) != all.loads + all.stores) return false;
+  bool stored = false;
+  for (const Access* access : own) {
+    if (stored && !access->stores) return false;
+    stored |= access->stores;
+    for (const Access* other : own)
+      if ((access->stores || other->stores) && !are_apart(*access, *other)) return false;
+  }
+  return true;
+}
+
+// Whether no iteration does the one where another iteration does the other: along some axis the distance is more than
+// the loop's variables reach, or each variable has an axis of its own along which both go alike.
+bool LoopBody::are_apart(const Access& a, const Access& b) const {
+  const auto is_computed = [&](const Access& access) {
+    return std::any_of(access.indices.begin(), access.indices.end(),
+                       [&](const ir::Expr& index) { return mentions_values(index); });
+  };
+  if (a.buffer != b.buffer || is_computed(a) || is_computed(b)) return false;
+  ir::Variables told;  // by the indices of axes at which both are
+  for (size_t axis = 0; axis < a.indices.size(); ++axis) {
+    const auto at = ir::affine(a.indices[axis]), other = ir::affine(b.indices[axis]);
+    const auto difference = at && other ? ir::difference(*at, *other) : std::nullopt;
+    if (!difference || !difference->is_constant()) continue;
+    ir::Wide reach = 0;
+    const ir::VarData* alone = nullptr;
+    int variables = 0;
+    for (const ir::Affine::Term& term : at->terms) {
+      const auto extent = extents_.find(term.var.get());
+      if (extent == extents_.end()) continue;
+      reach += (term.coefficient < 0 ? -ir::Wide{term.coefficient} : ir::Wide{term.coefficient}) * (extent->second - 1);
+      alone = term.var.get();
+      ++variables;
+    }
+    const ir::Wide distance = difference->constant;
+    if ((distance < 0 ? -distance : distance) > reach) return true;
+    if (distance == 0 && variables == 1) told.insert(alone);
+  }
+  return std::all_of(extents_.begin(), extents_.end(),
+                     [&](const auto& each) { return each.second == 1 || told.contains(each.first); });
 }
 
 }  // namespace tilepilot::targets::gpu

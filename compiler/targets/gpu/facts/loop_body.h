@@ -49,12 +49,22 @@ class LoopBody {
   struct Count {
     int loads = 0, stores = 0;
   };
+  struct Access {
+    ir::Buffer buffer;
+    std::vector<ir::Expr> indices;
+    bool stores;
+  };
   std::vector<ir::Stmt> statements_;
   ir::Variables values_;  // of lets
   bool is_straight_ = true;
   std::unordered_map<const ir::BufferData*, Count> counts_;  // by memory
+  std::vector<Access> accesses_;                             // plain ones, in order
+  std::unordered_map<const ir::VarData*, int64_t> extents_;  // of the loop's variables
 
+  void note(const ir::Stmt& stmt);
   Count count(const ir::Buffer& buffer) const;
+  bool loads_first(const ir::Buffer& buffer) const;
+  bool are_apart(const Access& a, const Access& b) const;
 };
 
 }  // namespace tilepilot::targets::gpu
