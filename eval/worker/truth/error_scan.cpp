@@ -14,8 +14,7 @@
 namespace tilepilot::eval {
 namespace {
 
-constexpr int64_t kChunk = 2048;  // elements converted at a time, on the stack
-constexpr int64_t kParts = 16;    // of rows, each summed by one thread: sums do not depend on their number
+constexpr int64_t kParts = 16;  // of the elements, each summed by one thread: sums do not depend on their number
 // Smaller than that, no slice has a scale: its roundings to float32 would be numbers below the least normal one, which
 // functions flush to zero.
 constexpr double kLeastScale = 0x1p-126 / 0x1p-23;
@@ -23,7 +22,7 @@ constexpr int64_t kFewestOfSlice = 8;  // elements of a slice whose rms says som
 // Elements that operators work on.
 constexpr int64_t kAtOnce = int64_t{1} << 22, kAtOnceOnGpu = int64_t{1} << 25;
 
-using Buffer = std::array<double, kChunk>;
+using Buffer = std::array<double, kErrorChunk>;
 
 bool is_readable(at::ScalarType type) {
   return type == at::kFloat || type == at::kDouble || type == at::kHalf || type == at::kBFloat16;
@@ -33,28 +32,35 @@ at::Tensor readable(const at::Tensor& tensor) {
   return (is_readable(tensor.scalar_type()) ? tensor : tensor.to(at::kDouble)).contiguous();
 }
 
-void load(const at::Tensor& tensor, int64_t begin, int64_t count, Buffer& into) {
+// Elements from `begin` on, in `buffer` unless they are float64 already.
+const double* load(const at::Tensor& tensor, int64_t begin, int64_t count, Buffer& buffer) {
+  if (tensor.scalar_type() == at::kDouble) return tensor.const_data_ptr<double>() + begin;
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, tensor.scalar_type(), "load", [&] {
-    const scalar_t* from = tensor.const_data_ptr<scalar_t>() + begin;
-    for (int64_t i = 0; i < count; ++i) into[static_cast<size_t>(i)] = static_cast<double>(from[i]);
+    std::copy_n(tensor.const_data_ptr<scalar_t>() + begin, count, buffer.begin());
   });
+  return buffer.data();
 }
 
-// `body(part, row)` for every row, a range of rows to each part.
+// `body(part, begin, end)` for at most `most` parts of that many elements.
 template <class Body>
-void in_parts(int64_t rows, const Body& body) {
-  const int64_t length = (rows + kParts - 1) / kParts;
-  libtorch_threads()(std::min(kParts, rows), [&](int64_t first, int64_t last) {
-    for (int64_t part = first; part < last; ++part) {
-      const int64_t end = std::min((part + 1) * length, rows);
-      for (int64_t row = part * length; row < end; ++row) body(static_cast<size_t>(part), row);
-    }
+void in_parts(int64_t elements, int64_t most, const Body& body) {
+  const int64_t chunks = (elements + kErrorChunk - 1) / kErrorChunk;
+  const int64_t length = (chunks + most - 1) / most * kErrorChunk;
+  libtorch_threads()((elements + length - 1) / length, [&](int64_t first, int64_t last) {
+    for (int64_t part = first; part < last; ++part)
+      body(static_cast<size_t>(part), part * length, std::min((part + 1) * length, elements));
   });
 }
 
-// Whether few long rows are better cut in pieces: one row is one thread's.
-int64_t pieces_of_row(const RowShape& shape) {
-  return shape.rows >= kParts ? 1 : (shape.columns + kChunk - 1) / kChunk;
+// `body(row, column, offset, count)` for the pieces of rows that elements from `begin` on are; `offset` is from there.
+template <class Body>
+void in_rows(int64_t begin, int64_t count, int64_t columns, const Body& body) {
+  int64_t row = begin / columns, column = begin % columns;
+  for (int64_t offset = 0; offset < count; column = 0, ++row) {
+    const int64_t length = std::min(columns - column, count - offset);
+    body(row, column, offset, length);
+    offset += length;
+  }
 }
 
 double root_of_mean(double squares, int64_t count) { return std::sqrt(squares / static_cast<double>(count)); }
@@ -64,45 +70,6 @@ double root_of_mean(double squares, int64_t count) { return std::sqrt(squares / 
 void lower(double& least, const SliceSum& sum, int64_t elements) {
   if (sum.not_zero >= kFewestOfSlice && 2 * sum.not_zero >= elements)
     least = std::min(least, std::max(kLeastScale, root_of_mean(sum.squares, elements)));
-}
-
-// What one thread has seen.
-struct Part {
-  double max = 0, local = 0, max_abs = 0, eager_max_abs = 0, largest = 0;
-  bool nan = false, not_finite = false, specials_wrong = false;
-
-  void add(const Part& other) {
-    max = std::max(max, other.max);
-    local = std::max(local, other.local);
-    max_abs = std::max(max_abs, other.max_abs);
-    eager_max_abs = std::max(eager_max_abs, other.eager_max_abs);
-    largest = std::max(largest, other.largest);
-    nan |= other.nan;
-    not_finite |= other.not_finite;
-    specials_wrong |= other.specials_wrong;
-  }
-};
-
-struct Scales {
-  double rms, local;
-};
-
-// Gives the square of the scaled error.
-double compare_element(double value, double eager, double truth, Scales scales, Part& part) {
-  if (!std::isfinite(truth) || !std::isfinite(eager)) {
-    part.specials_wrong |= !(value == eager || (std::isnan(value) && std::isnan(eager)));
-    return 0;
-  }
-  double magnitude = std::abs(truth), weight = magnitude + scales.rms, error = std::abs(value - truth);
-  double scaled = error / weight;
-  part.nan |= std::isnan(value);
-  part.not_finite |= !std::isfinite(value);
-  part.max = std::max(part.max, scaled);
-  part.local = std::max(part.local, error / (magnitude + scales.local));
-  part.max_abs = std::max(part.max_abs, error);
-  part.eager_max_abs = std::max(part.eager_max_abs, std::abs(eager - truth));
-  part.largest = std::max(part.largest, weight);
-  return scaled * scaled;
 }
 
 int64_t rows_at_once(const at::Tensor& tensor, int64_t columns) {
@@ -145,34 +112,43 @@ void ScaleBuilder::add(const at::Tensor& eager, const at::Tensor& truth) {
 }
 
 void ScaleBuilder::add_on_host(const at::Tensor& eager, const at::Tensor& truth) {
-  const int64_t columns = shape_.columns, rows = truth.numel() / columns;
-  struct Sums {
-    std::vector<SliceSum> columns;
-    int64_t counted = 0;
+  const int64_t columns = shape_.columns;
+  struct Part {
+    int64_t first_row = 0, counted = 0;
+    std::vector<SliceSum> rows;
+    std::vector<double> squares, not_zero;  // by column
   };
-  std::array<Sums, kParts> sums;
-  in_parts(rows, [&](size_t part, int64_t row) {
-    auto& [by_column, counted] = sums[part];
-    by_column.resize(columns_.size());
-    SliceSum in_row;
-    for (int64_t begin = 0; begin < columns; begin += kChunk) {
-      const int64_t count = std::min(kChunk, columns - begin);
-      Buffer e, t;
-      load(eager, row * columns + begin, count, e);
-      load(truth, row * columns + begin, count, t);
-      for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-        if (!std::isfinite(t[i]) || !std::isfinite(e[i])) continue;
-        const double square = t[i] * t[i];
-        in_row.add(square, square > 0);
-        if (!by_column.empty()) by_column[static_cast<size_t>(begin) + i].add(square, square > 0);
-        ++counted;
-      }
+  std::array<Part, kParts> parts;
+  // Sums by column of a few rows would take longer to join than to make.
+  const int64_t most = columns_.empty() ? kParts : std::clamp<int64_t>(shape_.rows / kFewestOfSlice, 1, kParts);
+  in_parts(truth.numel(), most, [&](size_t number, int64_t first, int64_t end) {
+    Part& part = parts[number];
+    part.first_row = first / columns;
+    part.rows.resize(static_cast<size_t>((end - 1) / columns - part.first_row + 1));
+    part.squares.resize(columns_.size());
+    part.not_zero.resize(columns_.size());
+    for (int64_t begin = first; begin < end; begin += kErrorChunk) {
+      const int64_t count = std::min(kErrorChunk, end - begin);
+      Buffer e, t, squares;
+      part.counted +=
+          square_elements(load(eager, begin, count, e), load(truth, begin, count, t), count, squares.data());
+      in_rows(begin, count, columns, [&](int64_t row, int64_t column, int64_t offset, int64_t length) {
+        const double* piece = squares.data() + offset;
+        const SliceSum sum = sum_of(piece, length);
+        part.rows[static_cast<size_t>(row - part.first_row)].add(sum.squares, sum.not_zero);
+        if (columns_.empty()) return;
+        double *by_column = part.squares.data() + column, *not_zero = part.not_zero.data() + column;
+        for (int64_t i = 0; i < length; ++i) by_column[i] += piece[i];
+        for (int64_t i = 0; i < length; ++i) not_zero[i] += piece[i] > 0 ? 1 : 0;
+      });
     }
-    rows_[static_cast<size_t>(next_row_ + row)].add(in_row.squares, in_row.not_zero);
   });
-  for (auto& [by_column, counted] : sums) {
-    for (size_t i = 0; i < by_column.size(); ++i) columns_[i].add(by_column[i].squares, by_column[i].not_zero);
-    counted_ += counted;
+  for (const Part& part : parts) {
+    SliceSum* rows = rows_.data() + next_row_ + part.first_row;
+    for (size_t i = 0; i < part.rows.size(); ++i) rows[i].add(part.rows[i].squares, part.rows[i].not_zero);
+    for (size_t i = 0; i < part.squares.size(); ++i)
+      columns_[i].add(part.squares[i], static_cast<int64_t>(part.not_zero[i]));
+    counted_ += part.counted;
   }
 }
 
@@ -230,6 +206,20 @@ GroupedSquares::GroupedSquares(int64_t count) : count_(count) {
   sums_.resize(static_cast<size_t>((count + (int64_t{1} << shift_) - 1) >> shift_));
 }
 
+void GroupedSquares::add(int64_t first, const double* squares, int64_t count) {
+  if (shift_ == 0) {
+    double* sums = sums_.data() + first;
+    for (int64_t i = 0; i < count; ++i) sums[i] += squares[i];
+    return;
+  }
+  for (int64_t i = 0; i < count;) {
+    const int64_t group = (first + i) >> shift_, next = (group + 1) << shift_;
+    const int64_t length = std::min(count - i, next - (first + i));
+    add(first + i, sum_of(squares + i, length).squares);
+    i += length;
+  }
+}
+
 void GroupedSquares::add(const GroupedSquares& other) {
   for (size_t i = 0; i < other.sums_.size(); ++i) sums_[i] += other.sums_[i];
 }
@@ -263,35 +253,36 @@ void ErrorMeter::add(const at::Tensor& value, const at::Tensor& eager, const at:
 
 void ErrorMeter::add_on_host(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth) {
   const int64_t columns = shape_.columns;
-  const int64_t pieces = pieces_of_row(shape_), length = pieces == 1 ? columns : kChunk;
+  struct Part {
+    ErrorExtremes extremes;
+    GroupedSquares rows, columns;
+  };
   std::array<Part, kParts> parts;
-  std::array<GroupedSquares, kParts> in_rows, in_columns;
-  in_rows.fill(GroupedSquares(shape_.rows));
-  in_columns.fill(GroupedSquares(columns));
-  in_parts(truth.numel() / columns * pieces, [&](size_t number, int64_t place) {
-    const int64_t row = place / pieces, first = place % pieces * length, end = std::min(first + length, columns);
-    const double of_row = scale_.rows.empty() ? scale_.rms : scale_.rows[static_cast<size_t>(next_row_ + row)];
-    double squares = 0;
-    for (int64_t begin = first; begin < end; begin += kChunk) {
-      const int64_t count = std::min(kChunk, end - begin);
-      Buffer v, e, t;
-      load(value, row * columns + begin, count, v);
-      load(eager, row * columns + begin, count, e);
-      load(truth, row * columns + begin, count, t);
-      for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-        const double of_column = scale_.columns.empty() ? of_row : scale_.columns[static_cast<size_t>(begin) + i];
-        const double square =
-            compare_element(v[i], e[i], t[i], {scale_.rms, std::min(of_row, of_column)}, parts[number]);
-        squares += square;
-        in_columns[number].add(begin + static_cast<int64_t>(i), square);
-      }
+  in_parts(truth.numel(), kParts, [&](size_t number, int64_t first, int64_t end) {
+    Part& part = parts[number];
+    part.rows = GroupedSquares(shape_.rows);
+    part.columns = GroupedSquares(columns);
+    for (int64_t begin = first; begin < end; begin += kErrorChunk) {
+      const int64_t count = std::min(kErrorChunk, end - begin);
+      Buffer v, e, t, local, squares;
+      in_rows(begin, count, columns, [&](int64_t row, int64_t column, int64_t offset, int64_t length) {
+        local_scales(next_row_ + row, column, length, local.data() + offset);
+      });
+      const ErrorOperands operands = {load(value, begin, count, v), load(eager, begin, count, e),
+                                      load(truth, begin, count, t), scale_.rms, local.data()};
+      compare_elements(operands, count, squares.data(), part.extremes);
+      in_rows(begin, count, columns, [&](int64_t row, int64_t column, int64_t offset, int64_t length) {
+        part.rows.add(next_row_ + row, sum_of(squares.data() + offset, length).squares);
+        part.columns.add(column, squares.data() + offset, length);
+      });
     }
-    in_rows[number].add(next_row_ + row, squares);
   });
-  Part total;
-  for (auto& part : parts) total.add(part);
-  for (auto& each : in_rows) rows_.add(each);
-  for (auto& each : in_columns) columns_.add(each);
+  ErrorExtremes total;
+  for (const Part& part : parts) {
+    total.add(part.extremes);
+    rows_.add(part.rows);
+    columns_.add(part.columns);
+  }
   largest_ = std::max(largest_, total.largest);
   nan_ |= total.nan;
   scan_.scaled.max = std::max(scan_.scaled.max, total.max);
@@ -300,6 +291,16 @@ void ErrorMeter::add_on_host(const at::Tensor& value, const at::Tensor& eager, c
   scan_.eager_max_abs = std::max(scan_.eager_max_abs, total.eager_max_abs);
   scan_.not_finite |= total.not_finite;
   scan_.specials_wrong |= total.specials_wrong;
+}
+
+void ErrorMeter::local_scales(int64_t row, int64_t column, int64_t count, double* scales) const {
+  const double of_row = scale_.rows.empty() ? scale_.rms : scale_.rows[static_cast<size_t>(row)];
+  if (scale_.columns.empty()) {
+    std::fill_n(scales, count, of_row);
+  } else {
+    const double* of_columns = scale_.columns.data() + column;
+    for (int64_t i = 0; i < count; ++i) scales[i] = std::min(of_row, of_columns[i]);
+  }
 }
 
 void ErrorMeter::add_by_operators(const at::Tensor& given_value, const at::Tensor& given_eager,

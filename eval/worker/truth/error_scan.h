@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "eval/graph/tolerance.h"
+#include "eval/worker/truth/error_chunk.h"
 
 namespace tilepilot::eval {
 
@@ -40,17 +41,6 @@ struct RowShape {
   int64_t rows = 1, columns = 1;
 };
 
-// Of the elements of a slice.
-struct SliceSum {
-  double squares = 0;
-  int64_t not_zero = 0;
-
-  void add(double more, int64_t elements) {
-    squares += more;
-    not_zero += elements;
-  }
-};
-
 class ScaleBuilder {
  public:
   explicit ScaleBuilder(at::IntArrayRef sizes, ScanPlace place = ScanPlace::nearest);
@@ -74,6 +64,7 @@ class GroupedSquares {
  public:
   explicit GroupedSquares(int64_t count = 0);
   void add(int64_t index, double square) { sums_[static_cast<size_t>(index >> shift_)] += square; }
+  void add(int64_t first, const double* squares, int64_t count);  // neighbours
   void add(const GroupedSquares& other);
   double sum() const;
   // The median over the groups, each divided by its number of elements if each number stands for so many.
@@ -98,6 +89,8 @@ class ErrorMeter {
 
  private:
   void add_on_host(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth);
+  // Of the elements of a row from a column on, by the local rule.
+  void local_scales(int64_t row, int64_t column, int64_t count, double* scales) const;
   void add_by_operators(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth);
 
   RowShape shape_;
