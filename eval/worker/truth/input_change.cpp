@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "eval/torch/span.h"
 
@@ -13,22 +14,30 @@ namespace {
 // Prime, so that no axis of a tensor has this period.
 constexpr int64_t kPeriod = 65521;
 
-uint64_t next(uint64_t& state) {  // SplitMix64
-  uint64_t z = state += 0x9E3779B97F4A7C15;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
+constexpr uint64_t kNextState = 0x9E3779B97F4A7C15;
+
+// What SplitMix64 gives for a state, which is the one before and `kNextState`.
+uint64_t random_bits(uint64_t state) {
+  state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9;
+  state = (state ^ (state >> 27)) * 0x94D049BB133111EB;
+  return state ^ (state >> 31);
 }
 
-// In (7/8, 1]; with `signs` of either sign.
+// One of the 2^21 floats in (7/8, 1], each as likely; of either sign where `sign_bit` is set.
+float factor_of(uint32_t bits, uint32_t sign_bit) {
+  const uint32_t magnitude = std::bit_cast<uint32_t>(0x1.cp-1F) + 1 + (bits >> 11);
+  return std::bit_cast<float>(magnitude | (bits << 31 & sign_bit));
+}
+
+// Two of each random number.
 at::Tensor factors(uint64_t key, int64_t count, bool signs) {
   at::Tensor result = at::empty({count}, at::kFloat);
   auto* data = result.mutable_data_ptr<float>();
-  constexpr float kStep = 0x1p-24F / 8;
-  for (int64_t i = 0; i < count; ++i) {
-    const uint64_t bits = next(key);
-    const float factor = 1 - kStep * static_cast<float>(bits >> 40);
-    data[i] = signs && (bits & 1) != 0 ? -factor : factor;
+  const uint32_t sign_bit = signs ? uint32_t{1} << 31 : 0;
+  for (int64_t i = 0; i < count; i += 2) {
+    const uint64_t bits = random_bits(key += kNextState);
+    data[i] = factor_of(static_cast<uint32_t>(bits >> 32), sign_bit);
+    if (i + 1 < count) data[i + 1] = factor_of(static_cast<uint32_t>(bits), sign_bit);
   }
   return result;
 }
@@ -81,8 +90,8 @@ void change_elements(const at::Tensor& tensor, const InputChange& change, Change
   constexpr int64_t kLarge = int64_t{1} << 27;  // a copy takes too much memory
   // What lies between elements is none of them.
   if (moves && whole && count == tensor.numel() && count <= kLarge) {
-    uint64_t state = change.key;
-    elements.copy_(elements.roll(static_cast<int64_t>(next(state) % static_cast<uint64_t>(count))));
+    const uint64_t bits = random_bits(change.key + kNextState);
+    elements.copy_(elements.roll(static_cast<int64_t>(bits % static_cast<uint64_t>(count))));
   }
   multiply(part, change.key, rule == ChangeRule::symmetric);
 }
