@@ -194,9 +194,21 @@ at::Tensor other_choices(const at::Tensor& tensor, const InputFacts& facts, Draw
   return values.index_select(0, which.flatten()).reshape(tensor.sizes()).to(type);
 }
 
+namespace {
+
+// Of integers that are the same everywhere: what may be a mask, or numbers of kinds, is one of both; lengths that are
+// all full are shorter.
+at::Tensor fewer_than_all(const at::Tensor& tensor, int64_t value, Draws& draws) {
+  const at::Tensor drawn = value <= 1 ? draws.integers(0, 1) : draws.integers(1, value);
+  return drawn.reshape(tensor.sizes()).to(tensor.scalar_type());
+}
+
+}  // namespace
+
 at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, bool smaller, Draws& draws) {
   if (tensor.numel() == 0) return tensor;
   if (tensor.numel() == 1) return other_number(tensor, smaller, draws);
+  if (facts.low == facts.high && facts.low >= 0) return fewer_than_all(tensor, static_cast<int64_t>(facts.low), draws);
   // All numbers of a range in order are a permutation too; others in order may be offsets.
   const bool is_range = facts.high - facts.low == static_cast<double>(tensor.numel() - 1);
   if (facts.distinct && !facts.singled_out.repeats)
