@@ -500,7 +500,7 @@ double ReferenceSide::try_plan(const StressPlan& plan, const Given& given) const
 bool ReferenceSide::keep_stress(const TrialRecipe& recipe, const Given& given) const {
   try {
     auto made = maker_->make_trial(recipe, facts_);
-    if (!made.ok() || !same_places(finite_places(*made), given.finite_places)) return false;
+    if (!made.ok() || !same_numbers(*made, given.finite_places)) return false;
     auto measured = measure(*made, std::nullopt);
     if (!measured.ok() || is_noise(*measured)) return false;
     // Other weights merge elements where they are large, or zero; else no more than the given ones do.

@@ -198,6 +198,9 @@ class TrialMaker {
 // are.
 std::vector<at::Tensor> finite_places(const Trial& trial);
 bool same_places(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other);
+// Whether a trial has numbers where another one with these places has them. Inputs and buffers that a model changes
+// under a condition may be others here than there: then all of them are to be numbers.
+bool same_numbers(const Trial& trial, const std::vector<at::Tensor>& given);
 // Tensors among leaves.
 std::vector<at::Tensor> tensors_of(const std::vector<c10::IValue>& leaves);
 // Deep copies, with the same strides.

@@ -46,6 +46,21 @@ bool same_places(const std::vector<at::Tensor>& one, const std::vector<at::Tenso
   });
 }
 
+bool same_numbers(const Trial& trial, const std::vector<at::Tensor>& given) {
+  const std::vector<at::Tensor> places = finite_places(trial);
+  if (places.size() == given.size()) return same_places(places, given);
+  const size_t outputs = 2 * trial.outputs.size();
+  if (outputs > given.size()) return false;
+  const auto all_numbers = [&](const std::vector<at::Tensor>& of) {
+    return std::none_of(of.begin() + static_cast<std::ptrdiff_t>(outputs), of.end(),
+                        [](const at::Tensor& each) { return each.defined(); });
+  };
+  const auto first = [&](const std::vector<at::Tensor>& of) {
+    return std::vector(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(outputs));
+  };
+  return all_numbers(places) && all_numbers(given) && same_places(first(places), first(given));
+}
+
 std::vector<at::Tensor> tensors_of(const std::vector<IValue>& leaves) {
   std::vector<at::Tensor> tensors;
   for (auto& leaf : leaves) {
