@@ -388,7 +388,29 @@ bool is_structured_mask(const at::Tensor& tensor) {
   return changes.to(at::kDouble).sum(-1).mean().item<double>() <= kChanges;
 }
 
-void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, NodeNudge nudge) {
+namespace {
+
+// Whether what a node adds up is of one sign: then the sum is no smaller than its terms.
+bool adds_up(const GraphNode& node, const std::vector<c10::IValue>& operands) {
+  const std::string_view name = short_name(node);
+  if (name == "linalg_vector_norm" || name == "norm") return true;
+  const at::Tensor terms = name == "sum" || name == "mean" ? tensor_in(operands, 0) : at::Tensor();
+  return terms.defined() && terms.scalar_type() == at::kDouble && terms.ge(0).all().item<bool>();
+}
+
+// The rms of the elements that have their terms in common, as far as shapes show it: a row's, so that rows far below
+// the others are held against themselves; of short rows, all.
+at::Tensor usual_size(const at::Tensor& made) {
+  constexpr int64_t kFewest = 8;
+  const at::Tensor squares = made.square();
+  const bool has_rows = made.dim() > 1 && made.size(-1) >= kFewest;
+  return (has_rows ? squares.mean(-1, /*keepdim=*/true) : squares.mean()).sqrt_();
+}
+
+}  // namespace
+
+void nudge_results(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
+                   NodeNudge nudge) {
   const bool function = is_made_of_exponentials(short_name(node));
   const AtenWork work = aten_work(std::string_view(node.op).substr(0, node.op.find('.')));
   const bool rounds = nudge.is_used && !is_in_place(node) && work == AtenWork::computes && !is_exact(short_name(node));
@@ -405,7 +427,7 @@ void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, Nod
     if (function) {
       made.add_(draw.mul_(2 * nudge.epsilon).mul_(made.abs().clamp_min_(1)));
     } else if (nudge.units > 0) {
-      const at::Tensor size = made.abs().clamp_min_(std::sqrt(made.square().mean().item<double>()));
+      const at::Tensor size = adds_up(node, operands) ? made.abs() : made.abs().clamp_min_(usual_size(made));
       // A sum that is zero is one of zeros: of masked elements, say.
       made.add_(size.mul_(draw).mul_((nudge.units + 0.5) * nudge.epsilon).masked_fill_(made.eq(0), 0));
     } else {

@@ -63,9 +63,9 @@ at::Tensor nudged_by_value(const at::Tensor& tensor, double epsilon, uint64_t se
 
 // Moves what a node computed as programs that round after each step do (Monte Carlo arithmetic: Parker, "Monte Carlo
 // Arithmetic: exploiting randomness in floating-point arithmetic", 1997): by up to half of `epsilon`, relative, and for
-// sums by `units` of `epsilon` and of the tensor's rms, where other nodes use it. To functions that programs compute
-// from exponentials, sums and differences of numbers around 1 (tanh, elu, softplus, ...) up to two roundings of 1 are
-// added: close to zero a library's function may be better than any of these.
+// sums by `units` of `epsilon` and of the rms of the element's row, where other nodes use it. To functions that
+// programs compute from exponentials, sums and differences of numbers around 1 (tanh, elu, softplus, ...) up to two
+// roundings of 1 are added: close to zero a library's function may be better than any of these.
 struct NodeNudge {
   double epsilon = 0;
   uint64_t seed = 0;
@@ -73,7 +73,8 @@ struct NodeNudge {
   double units = 0;
   bool keeps_round = false;  // elements that are round numbers stay
 };
-void nudge_results(const GraphNode& node, std::vector<c10::IValue>& results, NodeNudge nudge);
+void nudge_results(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
+                   NodeNudge nudge);
 // Of a normalisation (batch, instance, layer, group; by the statistics of its operand): what it gives where the sum
 // behind each mean is as far off as sums of its length are. Where the elements are nearly the same, that is many times
 // the roundings of the result.

@@ -492,7 +492,7 @@ Replay::AfterNode TrialMaker::nudge_nodes(Nudge nudge, const OtherGraph* other) 
     nudge_products(node, operands, results, seed++);
     nudge_powers(node, operands, results, {.epsilon = epsilon, .seed = seed++, .keeps_round = keeps});
     terms.nudge(node, operands, results, {.epsilon = epsilon, .seed = seed++, .keeps_round = keeps});
-    nudge_results(node, results, {epsilon, seed++, is_used, is_used ? units_of_sum(graph, node) : 0, keeps});
+    nudge_results(node, operands, results, {epsilon, seed++, is_used, is_used ? units_of_sum(graph, node) : 0, keeps});
   };
 }
 
