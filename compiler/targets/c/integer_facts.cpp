@@ -70,7 +70,7 @@ void IntegerFacts::learn_extent(const ir::Var& var, const ir::Expr& extent) {
   if (!divisor || *divisor < 1 || !is_exact(end)) return;
   const auto room = affine(end);
   auto left = room ? ir::difference(*room, ir::Affine{{{var, *divisor}}, 0}) : std::nullopt;
-  if (!left) return;
+  if (!left || left->constant < INT64_MIN + *divisor) return;
   left->constant -= *divisor;
   assumed_.push_back(std::move(*left));
 }
