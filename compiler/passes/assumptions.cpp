@@ -85,14 +85,15 @@ class Collector : public ir::Rewriter {
     return changed ? ir::make_stmt(ir::Block{std::move(kept)}, stmt->span) : stmt;
   }
 
-  void add(const Expr& condition) {
-    size_t bound = 0;  // the depth at which the last of its variables is
+  void add(const Expr& given) {
+    const Expr condition = expanded(given);  // a definition on a condition says nothing of what it is made of
+    size_t bound = 0;                        // the depth at which the last of its variables is
     ir::walk(condition, [&](const Expr& part) {
       const auto* ref = ir::as<ir::VarRef>(part);
       const auto depth = ref ? depths_.find(ref->var.get()) : depths_.end();
       if (depth != depths_.end()) bound = std::max(bound, depth->second);
     });
-    if (bound == depth_ && !leaves_[depth_] && !ir::has_loads(condition)) assumptions.push_back(expanded(condition));
+    if (bound == depth_ && !leaves_[depth_] && !ir::has_loads(condition)) assumptions.push_back(condition);
   }
 };
 

@@ -39,6 +39,7 @@ TEST(Assumptions, OnAConditionSayNothingOfTheOtherCase) {
   EXPECT_THAT(assumed("serial i in 4 { if x[b] > i { break } assume b + i < n, \"\" }"), IsEmpty());
   EXPECT_THAT(assumed("serial i in 4 { serial j in 4 { if x[b] > j { break } } assume b + i < n, \"\" }"),
               ElementsAre("b + i < n"));
+  EXPECT_THAT(assumed("if t < 16 { let at: int32 = b + t assume at < n, \"\" x[at] = 1 }"), IsEmpty());
   EXPECT_THAT(assumed("assume x[b] < n, \"\""), IsEmpty());
 }
 
