@@ -70,6 +70,7 @@ class BenchTest : public CommandLine {
     sqlite3_stmt* statement = nullptr;
     int64_t found = -1;
     if (sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK &&
+        sqlite3_busy_timeout(database, 2000) == SQLITE_OK &&
         sqlite3_prepare_v2(database, query.c_str(), -1, &statement, nullptr) == SQLITE_OK &&
         sqlite3_step(statement) == SQLITE_ROW)
       found = sqlite3_column_int64(statement, 0);

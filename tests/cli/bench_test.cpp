@@ -17,9 +17,10 @@ class Bench : public BenchTest {
   void kill_when(const std::string& query, int64_t value) {
     const pid_t process = start(run_arguments());
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(200);
-    while (number(query) < value && std::chrono::steady_clock::now() < end)
+    int64_t found = number(query);
+    for (; found < value && std::chrono::steady_clock::now() < end; found = number(query))
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_GE(number(query), value) << query;
+    EXPECT_GE(found, value) << query;
     kill(process, SIGKILL);
     waitpid(process, nullptr, 0);
   }

@@ -99,7 +99,9 @@ TEST_F(ReportPage, OfAllOfKernelBenchIsThereAtOnce) {
   EXPECT_LE(size, size_t{3} << 20);
   EXPECT_GT(size, size_t{1} << 20);  // it is a page with programs in it
   EXPECT_GT(texts, 10'000u);
+#ifndef TILEPILOT_SANITIZED
   EXPECT_LE(seconds, 2);
+#endif
 }
 
 }  // namespace
