@@ -20,6 +20,9 @@ struct Birth {
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
   size_t weight = 0;  // which of the model's weights they are
+  // What was written. If defined: where something else is written when the construction is repeated, the elements
+  // follow from weights that came into being before.
+  at::Tensor numbers;
 };
 
 // The same elements in the same order, in `weight`'s element type.
@@ -69,11 +72,13 @@ class ConstructionRecord final : public WriteObserver {
 
 class ConstructionReplay final : public WriteObserver {
  public:
-  // At each birth, `values[birth.weight]` takes the place of what was written.
+  // At each birth, `values[birth.weight]` takes the place of what was written, unless that follows from others.
   ConstructionReplay(const std::vector<Birth>& births, const std::vector<at::Tensor>& values);
 
   // Whether the construction went the way of the recorded one.
-  bool complete() const { return !astray_ && done_ == births_.size(); }
+  bool complete() const { return !astray_ && done_.size() + following_ == births_.size(); }
+  // The births that followed from no others.
+  const std::vector<Birth>& done() const { return done_; }
 
  private:
   void written(const char* op, const at::Tensor& tensor) override;
@@ -81,7 +86,8 @@ class ConstructionReplay final : public WriteObserver {
   std::multimap<int64_t, const Birth*> births_;
   const std::vector<at::Tensor>& values_;
   int64_t step_ = 0;
-  size_t done_ = 0;
+  std::vector<Birth> done_;
+  size_t following_ = 0;
   bool astray_ = false;
 };
 

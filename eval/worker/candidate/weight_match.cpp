@@ -112,6 +112,10 @@ void WeightMatcher::pair(size_t held, size_t weight, Evidence evidence) {
   }
 }
 
+void WeightMatcher::unpair(size_t held) {
+  std::erase_if(pairs_, [&](const WeightPair& pair) { return pair.held == held; });
+}
+
 WeightMatcher::Indices WeightMatcher::held_left(bool only_registered) const {
   Indices left;
   for (size_t i = 0; i < held_.size(); ++i) {

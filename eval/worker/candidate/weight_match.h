@@ -43,6 +43,8 @@ class WeightMatcher {
   // among equal forms unless the last parts of names say otherwise, by the last part of the name.
   void match_rest();
 
+  // A tensor that was paired holds more than that weight. Both stay accounted for.
+  void unpair(size_t held);
   // From now on no tensor, or no weight, to be paired: it is accounted for otherwise.
   void take_held(size_t index);
   void take_weight(size_t index);

@@ -73,22 +73,40 @@ WeightTransfer::WeightTransfer(Construction first, const ConstructionRecord& rec
   }
 }
 
-// Builds again with other weights and looks which of the tensors that are left change.
+// Builds again with other weights and looks which tensors follow from them: those that are left and change, and those
+// that were taken for a weight by their numbers and are something else now (`bias - mean` while the mean is zero).
 void WeightTransfer::find_followers(WeightMatcher& matcher, const ConstructionRecord& record) {
+  const auto is_guess = [](const WeightPair& pair) {
+    return pair.evidence == Evidence::numbers || pair.evidence == Evidence::constant;
+  };
   std::vector<size_t> left;
+  std::vector<WeightPair> guesses;
   for (size_t i = 0; i < first_.held.size(); ++i) {
     auto& tensor = first_.held[i].tensor;
     if (!matcher.is_taken(i) && tensor.is_floating_point() && tensor.numel() > 0) left.push_back(i);
   }
   births_ = record.births();
   for (auto& pair : matcher.pairs()) {
-    if (auto birth = record.last_write(first_.unconverted[pair.held], pair.weight)) births_.push_back(*birth);
+    if (is_guess(pair) && first_.held[pair.held].tensor.is_floating_point()) guesses.push_back(pair);
+    auto birth = record.last_write(first_.unconverted[pair.held], pair.weight);
+    if (!birth) continue;
+    if (is_guess(pair)) birth->numbers = first_.unconverted[pair.held];
+    births_.push_back(*birth);
   }
-  if (left.empty() || births_.empty() || !repeatable_) return;
-  auto again = tensors_with(moved(weights_));
+  if ((left.empty() && guesses.empty()) || births_.empty() || !repeatable_) return;
+  const auto values = moved(weights_);
+  auto again = tensors_with(values);
   repeatable_ = !again.empty();
+  if (!repeatable_) return;
+  for (const WeightPair& pair : guesses) {
+    const at::Tensor &made = again[pair.held], &weight = values[pair.weight];
+    const bool is_weight = same_numbers(made, weight) || same_numbers(weight, made);
+    if (is_weight || digest_of(made) == digest_of(first_.held[pair.held].tensor)) continue;
+    followers_.push_back(pair.held);
+    matcher.unpair(pair.held);
+  }
   for (size_t i : left) {
-    if (!repeatable_ || digest_of(again[i]) == digest_of(first_.held[i].tensor)) continue;
+    if (digest_of(again[i]) == digest_of(first_.held[i].tensor)) continue;
     followers_.push_back(i);
     matcher.take_held(i);
   }
@@ -112,6 +130,8 @@ std::vector<at::Tensor> WeightTransfer::tensors_with(const std::vector<at::Tenso
     return rebuild_();
   }();
   if (!again.ok() || !replay.complete() || again->held.size() != first_.held.size()) return {};
+  births_ = replay.done();
+  for (Birth& birth : births_) birth.numbers = at::Tensor();  // they are overwritten soon
   std::vector<at::Tensor> tensors;
   for (size_t i = 0; i < again->held.size(); ++i) {
     auto &old = first_.held[i], &made = again->held[i];
