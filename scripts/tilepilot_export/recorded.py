@@ -1,4 +1,4 @@
-"""Calls that PyTorch leaves out of a graph where they do nothing, and that a replay needs."""
+"""What PyTorch leaves out of a graph, and a replay needs."""
 
 import contextlib
 
@@ -19,3 +19,28 @@ def recorded_contiguous():
         yield
     finally:
         torch.Tensor.contiguous = kept
+
+
+@contextlib.contextmanager
+def recorded_data():
+    """While it lives, what `forward` does to `tensor.data` is in the graph: reads see the tensor's own memory, and
+    assignments write it. PyTorch's own attribute goes past the tracer."""
+    own = torch._C.TensorBase.data
+
+    def traced(tensor):
+        return type(tensor).__name__ in ("FakeTensor", "FunctionalTensor") or torch._is_functional_tensor(tensor)
+
+    def read(self):
+        return self.detach() if traced(self) else own.__get__(self)
+
+    def assign(self, value):
+        if traced(self) and self.shape == value.shape and self.dtype == value.dtype:
+            self.detach().copy_(value)
+        else:
+            own.__set__(self, value)
+
+    torch.Tensor.data = property(read, assign)
+    try:
+        yield
+    finally:
+        del torch.Tensor.data

@@ -9,7 +9,7 @@ import torch
 from tilepilot_export.collection import no_collection
 from tilepilot_export.errors import ExportError, first_line, line_in
 from tilepilot_export.kept import as_after, full_name, goes_on, watched
-from tilepilot_export.recorded import recorded_contiguous
+from tilepilot_export.recorded import recorded_contiguous, recorded_data
 
 
 def traced(path, model, inputs):
@@ -19,7 +19,7 @@ def traced(path, model, inputs):
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
         try:
-            with torch.no_grad(), recorded_contiguous(), watched(model) as kept:
+            with torch.no_grad(), recorded_contiguous(), recorded_data(), watched(model) as kept:
                 program = torch.export.export(model, tuple(inputs), strict=False)
         except Exception as error:
             raise export_failure(path, error) from error

@@ -141,9 +141,7 @@ Status TensorObject::set_attribute(Interpreter&, Name name, Value value, Span sp
     return guarded("grad", span, [&] { tensor.mutable_grad() = other ? *other : at::Tensor(); });
   }
   if (name.text() == "data" && other) {
-    bool wanted = tensor.requires_grad();
-    tensor = other->detach().set_requires_grad(wanted);
-    return {};
+    return guarded("data", span, [&] { tensor.set_data(other->detach()); });  // it stays the same tensor
   }
   return make_error(DiagnosticKind::unknown_attribute, span,
                     fmt::format("the attribute `{}` of a tensor cannot be set", name.text()));

@@ -173,7 +173,7 @@ std::optional<TrialFailure> TrialCheck::check_weights(const std::vector<std::str
   return std::nullopt;
 }
 
-// Buffers that the model changes, by name. A candidate may do without them.
+// Buffers and parameters that the model changes, by name. A candidate may do without them.
 std::optional<TrialFailure> TrialCheck::check_state(const std::vector<std::string>& names,
                                                     const std::vector<at::Tensor>& tensors) {
   std::vector<std::string> missing;
@@ -182,9 +182,9 @@ std::optional<TrialFailure> TrialCheck::check_state(const std::vector<std::strin
     if (found == names.end()) {
       if (changed.is_read)
         return TrialFailure{Outcome::wrong_values,
-                            fmt::format("the model changes the buffer `{}` and reads it in the next call; the "
-                                        "candidate does not have it",
-                                        changed.name)};
+                            fmt::format("the model changes {} and reads it in the next call; the candidate does not "
+                                        "have it",
+                                        changed.described())};
       missing.push_back(changed.name);
       continue;
     }
@@ -193,9 +193,8 @@ std::optional<TrialFailure> TrialCheck::check_state(const std::vector<std::strin
     const auto strides = changed.expected.eager.strides().vec();
     const auto comparison = compare({tensor, strides}, changed.expected, side_.allowance_of_changed(changed.expected));
     if (comparison.outcome == Outcome::verified) continue;
-    const std::string what =
-        fmt::format("the buffer `{}`, which the model changes, is not what the model makes of it: {}", changed.name,
-                    comparison.detail);
+    const std::string what = fmt::format("{}, which the model changes, is not what the model makes of it: {}",
+                                         changed.described(), comparison.detail);
     if (!changed.is_told_only()) return TrialFailure{Outcome::wrong_values, what};
     if (number_ == 0) verdict_.notes.push_back(what);
   }

@@ -64,6 +64,13 @@ at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed,
   return at::where(at::isin(exact, values), exact, moved);
 }
 
+// What operators count up as they write.
+std::vector<uint32_t> versions_of(const State& state) {
+  std::vector<uint32_t> versions;
+  for (const at::Tensor& tensor : state) versions.push_back(tensor.defined() ? tensor._version() : 0);
+  return versions;
+}
+
 // All are moved but `kept`, by value of the graph.
 State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device, const std::set<size_t>& kept) {
   State exact = copy_state(state, true, device);
@@ -164,9 +171,12 @@ Status TrialMaker::try_on_host(const std::vector<IValue>& leaves, const State& s
 
 // Each buffer that a call changes is given another value, to see whether the outputs change.
 void TrialMaker::find_read_state() {
-  const bool has_buffers = std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
-                                       [](auto& parameter) { return parameter.is_buffer; });
-  if (!has_buffers) return;
+  const auto& nodes = reference_.forward.nodes;
+  const bool may_change =
+      std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
+                  [](auto& each) { return each.is_buffer; }) ||
+      std::any_of(nodes.begin(), nodes.end(), [](auto& node) { return short_name(node).ends_with("_"); });
+  if (reference_.parameters.empty() || !may_change) return;
   auto leaves = fresh_inputs(options_.seed);
   if (!leaves.ok()) return;
   try {
@@ -331,16 +341,17 @@ void TrialMaker::free_device() const {
 }
 
 // What calls since the start have changed; a counter counts in the last one of them.
-std::vector<ChangedState> TrialMaker::changed_state(const State& start, const State& before, const State& after) const {
+std::vector<ChangedState> TrialMaker::changed_state(const State& start, const State& before, const State& after,
+                                                    const std::vector<bool>& written) const {
   std::vector<ChangedState> changed;
   for (auto& parameter : reference_.parameters) {
     const auto value = static_cast<size_t>(parameter.value);
-    if (parameter.value < 0 || !parameter.is_buffer || !before[value].defined()) continue;
+    if (parameter.value < 0 || !before[value].defined() || (!parameter.is_buffer && !written[value])) continue;
     if (digest_of(start[value]) == digest_of(after[value])) continue;
     const at::Tensor &was = before[value], &is = after[value];
     const bool counts = is.numel() == 1 && at::isIntegralType(is.scalar_type(), /*includeBool=*/false) &&
                         is.item<int64_t>() == was.item<int64_t>() + 1;
-    changed.push_back({parameter.name, value, {is, {}, {}}, unread_.count(value) == 0, counts});
+    changed.push_back({parameter.name, parameter.is_buffer, value, {is, {}, {}}, unread_.count(value) == 0, counts});
   }
   return changed;
 }
@@ -372,6 +383,7 @@ Result<Trial> TrialMaker::run_eager(Trial trial) const {
   const State before = state_before(trial);
   auto eager_leaves = copy_leaves(trial.leaves, options_.device);
   State state = copy_state(before, false, options_.device);
+  const std::vector<uint32_t> versions = versions_of(state);
   if (trial.before || rule_of(kBufferMoves, trial.weights)) TRY(try_on_host(trial.leaves, before));
   at::manual_seed(trial.forward_seed);
   const OtherGraph* other = trial.numbers == 0 ? nullptr : TRY(graph_with(trial.numbers));
@@ -388,7 +400,10 @@ Result<Trial> TrialMaker::run_eager(Trial trial) const {
     trial.mutated.push_back(i);
     trial.mutated_expected.push_back({inputs_after[i], {}, {}});
   }
-  trial.state = changed_state(trial.before ? weights(trial.weights) : before, before, state);
+  std::vector<bool> written(versions.size());
+  const std::vector<uint32_t> now = versions_of(state);
+  for (size_t i = 0; i < written.size(); ++i) written[i] = now[i] != versions[i];
+  trial.state = changed_state(trial.before ? weights(trial.weights) : before, before, state, written);
   return trial;
 }
 

@@ -36,13 +36,16 @@ struct TrialRecipe {
   StressRecipe stress = {};
 };
 
-// A buffer that the model changes.
+// A buffer that the model changes, or a parameter.
 struct ChangedState {
   std::string name;
+  bool is_buffer = true;
   size_t value = 0;  // of the graph
   Expected expected;
   bool is_read = true;        // what a call returns depends on it
   bool counts_calls = false;  // one integer, which a call makes larger by one
+  // "the buffer `name`"
+  std::string described() const;
   // A counter that nothing reads (`num_batches_tracked`) is told, not judged.
   bool is_told_only() const { return counts_calls && !is_read; }
 };
@@ -156,7 +159,9 @@ class TrialMaker {
   State state_before(const Trial& trial) const;
   std::vector<c10::IValue> exact_leaves(const std::vector<c10::IValue>& leaves, Nudge nudge, c10::Device device) const;
   State exact_state_before(const Trial& trial, Nudge nudge, c10::Device device) const;
-  std::vector<ChangedState> changed_state(const State& start, const State& before, const State& after) const;
+  // `written`: which parameters were, by value of the graph; whether buffers were their elements tell.
+  std::vector<ChangedState> changed_state(const State& start, const State& before, const State& after,
+                                          const std::vector<bool>& written) const;
   // Returns the state after the call.
   Result<State> add_truth(Trial& trial) const;
   // Of a trial's leaves and seed, with one of the weight sets; in slices if that is planned.

@@ -1,4 +1,6 @@
 // What the values of a trial come to: their size, which of them are numbers, copies.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "eval/torch/span.h"
@@ -17,6 +19,10 @@ at::Tensor finite_places_of(const at::Tensor& tensor) {
 }
 
 }  // namespace
+
+std::string ChangedState::described() const {
+  return fmt::format("the {} `{}`", is_buffer ? "buffer" : "parameter", name);
+}
 
 int64_t Trial::bytes() const {
   int64_t bytes = 0;

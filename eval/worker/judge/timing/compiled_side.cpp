@@ -96,9 +96,14 @@ void CompiledSide::load_weights(int set, bool anew) {
   json names = json::array();
   std::vector<at::Tensor> values;
   const State weights = side_.weights(set);
+  const auto changes = [&](const std::string& name) {
+    const auto& state = side_.judged_state();
+    return std::any_of(state.begin(), state.end(), [&](auto& each) { return each.first == name; });
+  };
   for (auto& parameter : side_.reference().parameters) {
-    // Of a set that it has, only buffers may have become others.
-    if (parameter.value < 0 || (set == weights_ && !parameter.is_buffer)) continue;
+    // Of a set that it has, only what calls change may have become others.
+    const bool may_change = parameter.is_buffer || changes(parameter.name);
+    if (parameter.value < 0 || (set == weights_ && !may_change)) continue;
     names.push_back(parameter.name);
     values.push_back(weights[static_cast<size_t>(parameter.value)]);
   }

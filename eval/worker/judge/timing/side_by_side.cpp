@@ -316,7 +316,7 @@ class SideBySide {
       const auto comparison = compare({(*tensors)[tensors->size() - found.size() + i], strides}, expected,
                                       side_.allowance_of_changed(expected));
       if (comparison.outcome == Outcome::verified) continue;
-      return rejection("inconsistent", fmt::format("after other calls the buffer `{}` is not what the model makes of "
+      return rejection("inconsistent", fmt::format("after other calls `{}` is not what the model makes of "
                                                    "it: {}",
                                                    found[i], comparison.detail));
     }
