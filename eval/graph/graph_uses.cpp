@@ -60,6 +60,12 @@ bool is_in_place(const GraphNode& node) {
   return name.size() > 1 && name.back() == '_' && name[name.size() - 2] != '_';
 }
 
+std::string_view plain_name(const GraphNode& node) {
+  auto name = short_name(node);
+  if (is_in_place(node)) name.remove_suffix(1);
+  return name;
+}
+
 const GraphArgument* argument_of(const GraphNode& node, size_t position, std::string_view keyword) {
   for (auto& [name, argument] : node.kwargs) {
     if (name == keyword) return &argument;

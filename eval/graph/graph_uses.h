@@ -47,6 +47,8 @@ std::vector<int> operands(const GraphNode& node);
 std::string_view short_name(const GraphNode& node);
 // Whether the operator writes into its first argument (`aten::add_`).
 bool is_in_place(const GraphNode& node);
+// "add" of both `aten::add` and `aten::add_`.
+std::string_view plain_name(const GraphNode& node);
 // An argument by position or keyword; nullptr: not given.
 const GraphArgument* argument_of(const GraphNode& node, size_t position, std::string_view keyword);
 std::optional<double> number_of(const GraphArgument* argument);

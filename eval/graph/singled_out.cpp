@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "eval/graph/choices.h"
 #include "eval/graph/graph_uses.h"
 
 namespace tilepilot::eval {
@@ -186,11 +187,6 @@ bool writes_by_index(const GraphNode& node) {
   return kNames.count(short_name(node)) != 0;
 }
 
-bool sorts_stably(const GraphNode& node) {
-  const auto* stable = node.overload == "stable" ? argument_of(node, 1, "stable") : nullptr;
-  return stable && std::holds_alternative<bool>(stable->data) && std::get<bool>(stable->data);
-}
-
 // nullptr: the value is not drawn one element after the other.
 const GraphNode* draw_of(const GraphUses& recipe, int id) {
   const int producer = recipe.producer(id);
@@ -220,7 +216,7 @@ std::optional<std::pair<double, double>> range_of(const GraphNode& draw) {
 std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements) {
   const GraphUses uses(forward), made(recipe);
   const bool may_repeat = std::none_of(forward.nodes.begin(), forward.nodes.end(), writes_by_index);
-  const bool in_order = std::any_of(forward.nodes.begin(), forward.nodes.end(), sorts_stably);
+  const bool in_order = std::any_of(forward.nodes.begin(), forward.nodes.end(), keeps_order);
   std::vector<int> drawn;
   for_each_value(recipe.outputs, [&](int id) { drawn.push_back(id); });
   std::vector<SingledOut> result;

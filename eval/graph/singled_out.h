@@ -17,7 +17,7 @@ struct SingledOut {
   bool repeats = false;        // integers drawn one by one: values may come twice, even where none does
   std::optional<std::pair<double, double>> range = {};  // least and largest of integers drawn one by one
   bool may_repeat = false;                              // where they do it is clear what the model computes
-  bool in_order = false;                                // of equal elements the model keeps the order (a stable sort)
+  bool in_order = false;  // of equal elements it is said which comes first (keeps_order())
   bool any() const { return nan || infinite || !values.empty(); }
 };
 

@@ -10,12 +10,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::string_view plain_name(const GraphNode& node) {
-  auto name = short_name(node);
-  if (is_in_place(node)) name.remove_suffix(1);
-  return name;
-}
-
 Range clamped(const Range& range, double low, double high) {
   return {std::clamp(range.low, low, high), std::clamp(range.high, low, high)};
 }

@@ -53,7 +53,8 @@ std::string TrialCheck::wrong_under(const StressTrial& stress, const Message& an
   const auto strides = strides_of(body.at("tensors"));
   std::string wrong;
   for (size_t i = 0; wrong.empty() && i < parts.match.tensors.size(); ++i) {
-    if (!trial.outputs[i].eager.is_floating_point() && !compares_integers_) continue;
+    const bool is_floating = trial.outputs[i].eager.is_floating_point();
+    if (side_.is_open(i) && (is_floating ? makes_equals(stress.kind) : !stress.keeps_apart)) continue;
     const size_t actual = parts.match.tensors[i];
     const auto comparison =
         side_.compare_closely({parts.tensors[actual], strides[actual]}, trial, i, stress.allowances[i]);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <random>
 
+#include "eval/graph/choices.h"
 #include "eval/graph/graph_uses.h"
 #include "eval/graph/input_numbers.h"
 #include "eval/torch/element_type.h"
@@ -56,39 +57,6 @@ class WorkTime {
   double begin_ = now();
 };
 
-// Where elements are chosen by comparison, equal ones leave the choice to the program.
-bool chooses_among_equals(const Graph& graph) {
-  constexpr std::string_view kChoices[] = {"argmax",
-                                           "argmin",
-                                           "topk",
-                                           "sort",
-                                           "argsort",
-                                           "kthvalue",
-                                           "median",
-                                           "mode",
-                                           "msort",
-                                           "max",
-                                           "min",
-                                           "cummax",
-                                           "cummin",
-                                           "unique",
-                                           "_unique2",
-                                           "max_pool2d_with_indices",
-                                           "max_pool3d_with_indices",
-                                           "adaptive_max_pool2d",
-                                           "adaptive_max_pool3d"};
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode& node) {
-    std::string_view name = node.op;
-    name.remove_prefix(std::min(name.size(), std::string_view("aten::").size()));
-    const bool chooses = std::find(std::begin(kChoices), std::end(kChoices), name) != std::end(kChoices);
-    const auto* stable = node.overload == "stable" ? argument_of(node, 1, "stable") : nullptr;
-    if (stable && std::holds_alternative<bool>(stable->data) && std::get<bool>(stable->data)) return false;
-    const bool gives_indices = name.rfind("arg", 0) == 0 || name == "unique" || name == "_unique2" ||
-                               (node.outputs.size() > 1 && node.outputs[1] >= 0);
-    return chooses && gives_indices;
-  });
-}
-
 // Results jump at certain values of operands, which are round numbers more often than not.
 bool jumps(const Graph& graph) {
   constexpr std::string_view kJumps[] = {
@@ -130,7 +98,7 @@ Status ReferenceSide::prepare() {
   maker_ = TRY(TrialMaker::make(reference_, options_));
   sums_ = longest_sums(reference_.forward);
   parts_ = output_parts(reference_.forward);
-  chooses_ = chooses_among_equals(reference_.forward);
+  open_ = open_outputs(reference_.forward);
   jumps_ = jumps(reference_.forward);
   one_decides_ = one_decides(reference_.forward);
   notes_ = reference_.warnings;
@@ -461,11 +429,13 @@ void ReferenceSide::find_stress_trials() const {
                       reference_.variants[i].input));
   }
   for (auto& plan : of_state) waited += try_plan(plan, given);
+  const bool all_open = std::find(open_.begin(), open_.end(), false) == open_.end();
+  const bool changes_more = mutates_inputs_ || !judged_state_.empty();
+  const bool says_something_of_equals = !all_open && (!chooses() || !changes_more);
   int tried = 0;
   for (auto& plan : plans) {
     const bool grid = plan.kind == StressKind::grid;
-    const bool ties = grid || plan.kind == StressKind::ties || plan.kind == StressKind::zeros;
-    if ((ties && chooses_) || (grid && !jumps_)) continue;
+    if ((makes_equals(plan.kind) && !says_something_of_equals) || (grid && !jumps_)) continue;
     if (plan.kind == StressKind::ends && !one_decides_) continue;
     if (tried++ < kAlways || worked.seconds(waited) <= options_.stress_seconds)
       waited += try_plan(plan, given);

@@ -3,6 +3,7 @@
 // values only where they are small, else they are made again for each candidate, one trial at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -78,8 +79,9 @@ class ReferenceSide {
   // very trial allow, of which more is found out then: their condition may be worse than that of others.
   Comparison compare_closely(const CandidateOutput& actual, const Trial& trial, size_t output,
                              const Allowance& allowance) const;
-  // Whether outputs depend on which of equal elements an operator chooses.
-  bool chooses() const { return chooses_; }
+  // Whether outputs, or one of them, depend on which of equal elements an operator chooses.
+  bool chooses() const { return std::find(open_.begin(), open_.end(), true) != open_.end(); }
+  bool is_open(size_t output) const { return open_[output]; }
   // Whether the model draws random numbers.
   bool is_random() const { return maker_->is_random(); }
 
@@ -130,10 +132,10 @@ class ReferenceSide {
   std::vector<std::vector<OutputPart>> parts_;  // by output
   std::vector<Allowance> allowances_;
   std::vector<bool> aliases_;
+  std::vector<bool> open_;  // by output: open_outputs()
   std::vector<std::string> notes_;
   std::vector<std::string> output_digests_;  // by trial
-  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false, chooses_ = false, jumps_ = false,
-       one_decides_ = false;
+  bool degenerate_ = false, mutates_inputs_ = false, reads_state_ = false, jumps_ = false, one_decides_ = false;
   std::vector<std::pair<std::string, size_t>> judged_state_;
   // What is kept for the next candidate.
   mutable int64_t kept_bytes_ = 0;

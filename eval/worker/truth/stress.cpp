@@ -385,6 +385,10 @@ bool keeps_apart(StressKind kind) {
   return std::find(std::begin(kApart), std::end(kApart), kind) != std::end(kApart);
 }
 
+bool makes_equals(StressKind kind) {
+  return kind == StressKind::grid || kind == StressKind::ties || kind == StressKind::zeros;
+}
+
 void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& facts) {
   const bool first = facts.empty(), second = !first && !facts[0].seen_twice;
   facts.resize(inputs.size());

@@ -58,6 +58,8 @@ struct EndForm {
 
 // Whether elements that differed still do: which of equals an output chose is open.
 bool keeps_apart(StressKind kind);
+// Whether many elements become equal.
+bool makes_equals(StressKind kind);
 
 struct StressRecipe {
   StressKind kind = StressKind::none;
