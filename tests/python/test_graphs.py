@@ -16,6 +16,7 @@ import pytest
 import tilepilot
 import torch
 from tilepilot.graphs import backend, devices, region_call
+from tilepilot.graphs import optimize as optimizing
 from tilepilot.graphs.backend import reported
 from tilepilot.graphs.capture import Capture
 from tilepilot.graphs.generation import Options, generated
@@ -421,7 +422,7 @@ def test_a_graph_that_is_slower_with_programs_stays_eagers(author, x, monkeypatc
     given = []
     monkeypatch.setattr(backend, "seconds_of_calls", lambda *arguments: given.append(arguments) or (2.0, 1.0))
     compiled, reports = compiled_with_reports(model, x)
-    assert len(given) == backend._MEASUREMENTS and "slower with its programs" in reports[0].why
+    assert len(given) == backend.MEASUREMENTS and "slower with its programs" in reports[0].why
     assert same(compiled, model, x) == 0
 
 
@@ -521,6 +522,25 @@ def test_optimize(author, x):
     assert optimized.scale.weight is model.scale.weight
     restored = pickle.loads(pickle.dumps(optimized))
     restored.eval()(x)
+
+
+def test_optimize_gives_no_model_that_is_slower(author, x, monkeypatch):
+    model = Scale()
+    timed = []
+    monkeypatch.setattr(optimizing, "seconds_of_calls", lambda *arguments: timed.append(arguments) or (2.0, 1.0))
+    optimized = tilepilot.optimize(model, [x])
+    assert len(timed) == backend.MEASUREMENTS
+    assert ["the model is slower with its programs" in region.why for region in optimized.tilepilot_regions] == [True]
+    assert optimized._compiled_call_impl is None and same(optimized, model, x) == 0
+
+
+def test_optimize_leaves_a_model_alone_without_programs(author, x):
+    """Dynamo would cost each call its guards."""
+    author.answers(accepts="False")
+    model = Scale()
+    optimized = tilepilot.optimize(model, [x])
+    assert optimized._compiled_call_impl is None
+    assert torch.equal(optimized(x), model(x))
 
 
 def test_optimize_takes_models_of_torchs_own_layers(author):

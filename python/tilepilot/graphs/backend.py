@@ -22,8 +22,8 @@ from tilepilot.locks import ForkSafeLock
 
 _log = logging.getLogger("tilepilot")
 _MOST_HALVINGS = 2
-_MEASUREMENTS = 4  # which must all say that a graph is slower: other processes disturb one
-_NOISE = 1.02  # regions gain by themselves; where they are a small part of a graph, its times differ by no more than this
+MEASUREMENTS = 4  # which must all say that a graph is slower: other processes disturb one
+NOISE = 1.02  # regions gain by themselves; where they are a small part of a graph, its times differ by no more than this
 _reports = threading.local()
 
 
@@ -161,9 +161,9 @@ def _version(traced, arguments, options, reports):
     if not calls:
         return None
     made = _assembled(captured, calls, len(arguments))
-    for _ in range(_MEASUREMENTS):
+    for _ in range(MEASUREMENTS):
         ours, eagers = _seconds(captured, values, made, traced.forward, arguments)
-        if ours <= eagers * _NOISE:
+        if ours <= eagers * NOISE:
             return made
     for report in reports:
         if report.used:

@@ -6,8 +6,8 @@ import types
 import torch
 from torch.utils import _pytree as pytree
 
-from tilepilot.graphs.backend import reported
-from tilepilot.graphs.devices import gpus_of
+from tilepilot.graphs.backend import MEASUREMENTS, NOISE, reported
+from tilepilot.graphs.devices import gpus_of, seconds_of_calls
 
 
 def _call_of(module):
@@ -34,7 +34,27 @@ def optimize(model, example_inputs, mode, options):
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     with reported() as regions, torch.no_grad(), torch.random.fork_rng(devices=gpus_of(tensors)):
         optimized(*example_inputs)
+        if mode != "background" and not _is_no_slower(model, optimized, example_inputs, regions):
+            optimized._compiled_call_impl = None
         for name, buffer in model.named_buffers():
             buffer.copy_(buffers[name])
     optimized.tilepilot_regions = regions
     return optimized
+
+
+def _is_no_slower(model, optimized, example_inputs, regions):
+    """Of whole calls: what Dynamo adds to each, and what it traces otherwise than eager computes it (a mask that eager
+    leaves out), no graph can tell."""
+    if not any(region.used for region in regions):
+        return False
+    inputs = pytree.tree_map_only(torch.Tensor, torch.clone, tuple(example_inputs))  # a call may write to them
+    leaves = [leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
+    device = next((held.device for held in [*leaves, *model.parameters()] if held.is_cuda), torch.device("cpu"))
+    for _ in range(MEASUREMENTS):
+        ours, eagers = seconds_of_calls(device, lambda: optimized(*inputs), lambda: model._call_impl(*inputs))
+        if ours <= eagers * NOISE:
+            return True
+    for region in regions:
+        if region.used:
+            region.why = f"the model is slower with its programs: {ours * 1e6:.0f} us, eager {eagers * 1e6:.0f} us"
+    return False
