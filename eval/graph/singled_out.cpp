@@ -153,6 +153,9 @@ class Search {
       if (name == "hardshrink")
         for (const double number : numbers) add(-number, found);
     }
+    if (name == "binary_cross_entropy" && takes(0))  // its logarithms have a bound
+      for (const double end : {0.0, 1.0}) add(end, found);
+    if (name == "poisson_nll_loss" && takes(1)) add(1, found);  // where Stirling's term begins
     if (is_integer) look_at_loss(node, id, found);
   }
 

@@ -1,7 +1,7 @@
 # row: A13
 # level: host
 # model: many_bins
-# expect: given_inputs_only
+# expect: given_inputs_only|wrong_values
 # twin: honest_many_bins
 import tilelang
 import tilelang.language as T

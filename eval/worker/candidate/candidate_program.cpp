@@ -146,9 +146,11 @@ Status CandidateProgram::construct(const GraphArgument& init_inputs, std::vector
     transfer_.emplace(std::move(first), record, std::move(weights), std::move(rebuild));
     kept_.emplace(model_, module_);
   }));
-  if (device_.is_cpu()) return {};
-  host_memory_.used = false;
-  return host_.move_to(device_.str());
+  if (!device_.is_cpu()) {
+    host_memory_.used = false;
+    TRY(host_.move_to(device_.str()));
+  }
+  return guarded("weights", start_of_file(), [&] { transfer_->remember_memory(); });
 }
 
 Result<std::vector<std::string>> CandidateProgram::load_weights(int set, const std::vector<at::Tensor>& values) {

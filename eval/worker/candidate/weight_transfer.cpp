@@ -143,6 +143,21 @@ std::vector<at::Tensor> WeightTransfer::tensors_with(const std::vector<at::Tenso
   return tensors;
 }
 
+void WeightTransfer::remember_memory() {
+  memory_.clear();
+  for (auto& held : first_.held) memory_.push_back(held.tensor.detach());
+}
+
+void WeightTransfer::restore_memory() {
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    at::Tensor& held = first_.held[i].tensor;
+    if (held.layout() != at::kStrided || memory_[i].layout() != at::kStrided) continue;
+    const bool same = held.is_alias_of(memory_[i]) && held.sizes() == memory_[i].sizes() &&
+                      held.strides() == memory_[i].strides() && held.storage_offset() == memory_[i].storage_offset();
+    if (!same) held.set_data(memory_[i]);
+  }
+}
+
 Status WeightTransfer::load(int set, const std::vector<at::Tensor>& values) {
   if (!followers_.empty() && repeatable_ && follower_values_.count(set) == 0) {
     auto again = tensors_with(values);
@@ -153,6 +168,7 @@ Status WeightTransfer::load(int set, const std::vector<at::Tensor>& values) {
   }
   return guarded("weights", {0, 0, 0}, [&] {
     at::NoGradGuard no_grad;
+    restore_memory();
     for (auto& pair : pairs_) write(first_.held[pair.held].tensor, values[pair.weight]);
     auto found = follower_values_.find(set);
     if (found == follower_values_.end()) return;

@@ -37,12 +37,15 @@ class WeightTransfer {
   // The name of the tensor that holds a weight; none: no tensor does.
   std::optional<std::string> holder_of(const std::string& weight) const;
 
+  // From now on load() gives tensors the memory back that they have now, whatever `tensor.data = ...` put in its place.
+  void remember_memory();
   // `values`: by weight. `set` numbers them: the same number brings the same values.
   Status load(int set, const std::vector<at::Tensor>& values);
 
  private:
   void find_followers(WeightMatcher& matcher, const ConstructionRecord& record);
   void remember_first_values();
+  void restore_memory();
   // The tensors of a ModelNew whose weights are `values`, by held; nothing if `__init__` goes another way then.
   std::vector<at::Tensor> tensors_with(const std::vector<at::Tensor>& values);
 
@@ -50,6 +53,7 @@ class WeightTransfer {
   std::vector<ModelWeight> weights_;
   Rebuild rebuild_;
   std::vector<WeightPair> pairs_;
+  std::vector<at::Tensor> memory_;  // by held
   std::vector<Birth> births_;
   std::vector<size_t> followers_;                           // held tensors that are computed from weights
   std::map<int, std::vector<at::Tensor>> follower_values_;  // by set

@@ -25,7 +25,8 @@ constexpr int kHighest = 102;          // integers are the largest that was seen
 constexpr int kLowest = 103;           // or the least, but for one in sixteen
 constexpr int kZeroToo = 105;          // one in eight is zero, where the least is one
 constexpr int kAlone = 104;            // or the least, but for the last one, which is the largest
-constexpr int kExchanged = 106;        // from here on: few elements change places
+constexpr int kOtherSizes = 106;       // constants that are all ones are from a half to two: gains, temperatures
+constexpr int kExchanged = 107;        // from here on: few elements change places
 constexpr int kScatteredZeros = 1;     // not all are zero
 constexpr int kScattered = 10;         // values that are singled out come alone, not in whole rows too
 
@@ -34,12 +35,13 @@ struct KindRow {
   std::string_view name;
   bool floats;  // what it changes: floating inputs that vary
 };
-constexpr std::array<KindRow, 27> kKinds = {{
+constexpr std::array<KindRow, 28> kKinds = {{
     {StressKind::none, "given inputs", false},
     {StressKind::signs, "random signs", true},
     {StressKind::negative, "negative inputs alone", true},
     {StressKind::large, "inputs scaled up", true},
     {StressKind::constants, "other values of inputs that are constant in `get_inputs`", false},
+    {StressKind::together, "other values of constant inputs beside large inputs", false},
     {StressKind::indices, "other indices and masks", false},
     {StressKind::heavy, "heavy tails", true},
     {StressKind::extreme, "few very large elements", true},
@@ -260,6 +262,11 @@ at::Tensor with_few_exchanged(const at::Tensor& tensor, const InputFacts& facts,
   return in_form(flat.reshape(tensor.sizes()), facts);
 }
 
+// Floating numbers that are ones everywhere.
+bool are_ones(const at::Tensor& tensor, const InputFacts& facts) {
+  return tensor.is_floating_point() && facts.fixed && tensor.numel() > 0 && tensor.eq(1).all().item<bool>();
+}
+
 // What a kind makes of one input; `strength` is a percentage of true elements for masks, and of constants a half
 // changes signs as well.
 at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const InputFacts& facts, uint64_t seed) {
@@ -315,8 +322,13 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
       return with_special_values(tensor, facts.singled_out, recipe.strength, draws);
     case StressKind::repeated:
       return few_values(tensor, draws);
+    case StressKind::together:
+      if (!facts.fixed) return stressed({StressKind::large, recipe.strength}, tensor, facts, seed);
+      return stressed({StressKind::constants, are_ones(tensor, facts) ? kOtherSizes : kHalf}, tensor, facts, seed);
     case StressKind::constants:
     case StressKind::indices:
+      if (recipe.strength == kOtherSizes)
+        return are_ones(tensor, facts) ? times_power(tensor, draws.uniform().mul_(2).sub_(1)) : tensor;
       if (recipe.strength >= kExchanged) {
         Draws own(tensor, seed + static_cast<uint64_t>(recipe.strength));
         return with_few_exchanged(tensor, facts, own);
@@ -404,6 +416,15 @@ void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& 
 
 std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& inputs,
                                 const std::vector<InputFacts>& facts) {
+  if (kind == StressKind::together) {
+    auto both = inputs_of_kind(StressKind::constants, inputs, facts);
+    const auto others = inputs_of_kind(StressKind::large, inputs, facts);
+    const bool any_varies =
+        std::any_of(others.begin(), others.end(), [&](int each) { return !facts[static_cast<size_t>(each)].fixed; });
+    if (both.empty() || !any_varies) return {};
+    both.insert(both.end(), others.begin(), others.end());
+    return both;
+  }
   const bool floats = row_of(kind).floats;
   bool any_varies = false;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -447,9 +468,11 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::constants, {kExchanged}},
       {StressKind::indices, {kEmptyToo, kHalf, kMost}},
       {StressKind::special, {0, kScattered, kScattered + 1, kScattered + 2, kScattered + 3}},
+      {StressKind::together, narrow ? std::vector{6, 3} : std::vector{8, 4, 2}},
+      {StressKind::constants, {kOtherSizes}},
       {StressKind::negative, narrow ? std::vector{6} : std::vector{10, 6}},
       {StressKind::repeated, {0}},
-      {StressKind::grid, {3}},
+      {StressKind::grid, {4}},
       {StressKind::agree, {0}},
       {StressKind::nearly, {0}},
       {StressKind::zeros, {0}},
@@ -492,6 +515,7 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
           const auto i = static_cast<size_t>(each);
           if (plan.strengths[0] >= kExchanged) return may_be_exchanged(inputs[i], facts[i]);
           if (plan.strengths[0] == kZeroToo) return begins_at_one(inputs[i], facts[i]);
+          if (plan.strengths[0] == kOtherSizes) return are_ones(inputs[i], facts[i]);
           return may_be_alike(inputs[i], facts[i]) || (plan.strengths[0] == kAlone && in_groups(inputs[i], facts[i]));
         });
     if (changed.empty() || (draws_integers && says_nothing)) continue;

@@ -19,6 +19,7 @@ enum class StressKind {
   negative,   // floating inputs are minus their magnitude, times 2^strength
   large,      // floating inputs times 2^strength
   constants,  // inputs that `get_inputs` makes the same every time get other values, or change places
+  together,   // constants, and other floating inputs times 2^strength
   indices,    // integers drawn anew between the least and the largest seen; random masks
   heavy,      // floating inputs times 2^(3 z), z normal: few elements carry all
   extreme,    // one element in 64 times 2^strength

@@ -64,6 +64,12 @@ at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed,
   return at::where(at::isin(exact, values), exact, moved);
 }
 
+int64_t bytes_of(const State& state) {
+  int64_t bytes = 0;
+  for (auto& tensor : state) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
+  return bytes;
+}
+
 // What operators count up as they write.
 std::vector<uint32_t> versions_of(const State& state) {
   std::vector<uint32_t> versions;
@@ -321,13 +327,11 @@ State TrialMaker::weights(int set) const {
   return made;
 }
 
+int64_t TrialMaker::bytes_of_weights() const { return bytes_of(given_weights_); }
+
 void TrialMaker::keep_weights(int set, const State& weights) const {
-  int64_t bytes = 0;
-  const auto add = [&](const State& state) {
-    for (auto& tensor : state) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
-  };
-  add(weights);
-  for (auto& [other, kept] : kept_weights_) add(kept);
+  int64_t bytes = bytes_of(weights);
+  for (auto& [other, kept] : kept_weights_) bytes += bytes_of(kept);
   if (bytes <= options_.kept_bytes) kept_weights_.emplace(set, weights);
 }
 
@@ -338,22 +342,6 @@ Result<std::vector<IValue>> TrialMaker::fresh_inputs(uint64_t seed) const {
 
 void TrialMaker::free_device() const {
   if (!options_.device.is_cpu()) release_unused_gpu_memory(options_.idle_bytes);
-}
-
-// What calls since the start have changed; a counter counts in the last one of them.
-std::vector<ChangedState> TrialMaker::changed_state(const State& start, const State& before, const State& after,
-                                                    const std::vector<bool>& written) const {
-  std::vector<ChangedState> changed;
-  for (auto& parameter : reference_.parameters) {
-    const auto value = static_cast<size_t>(parameter.value);
-    if (parameter.value < 0 || !before[value].defined() || (!parameter.is_buffer && !written[value])) continue;
-    if (digest_of(start[value]) == digest_of(after[value])) continue;
-    const at::Tensor &was = before[value], &is = after[value];
-    const bool counts = is.numel() == 1 && at::isIntegralType(is.scalar_type(), /*includeBool=*/false) &&
-                        is.item<int64_t>() == was.item<int64_t>() + 1;
-    changed.push_back({parameter.name, parameter.is_buffer, value, {is, {}, {}}, unread_.count(value) == 0, counts});
-  }
-  return changed;
 }
 
 State TrialMaker::state_before(const Trial& trial) const {

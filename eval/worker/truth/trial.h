@@ -102,6 +102,7 @@ class TrialMaker {
   bool is_random() const { return exact_->is_random(); }
   bool has_movable_buffers() const;
   bool has_movable_weights() const;
+  int64_t bytes_of_weights() const;
   // Whether there are counters that matter for some time only: those of kNearlyThere.
   bool has_counters() const;
   bool has_transitions() const { return !steps_to_the_end_.empty(); }

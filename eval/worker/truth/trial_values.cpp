@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "eval/torch/span.h"
+#include "eval/worker/truth/digest.h"
 #include "eval/worker/truth/trial.h"
 
 namespace tilepilot::eval {
@@ -22,6 +23,22 @@ at::Tensor finite_places_of(const at::Tensor& tensor) {
 
 std::string ChangedState::described() const {
   return fmt::format("the {} `{}`", is_buffer ? "buffer" : "parameter", name);
+}
+
+// What calls since the start have changed; a counter counts in the last one of them.
+std::vector<ChangedState> TrialMaker::changed_state(const State& start, const State& before, const State& after,
+                                                    const std::vector<bool>& written) const {
+  std::vector<ChangedState> changed;
+  for (auto& parameter : reference_.parameters) {
+    const auto value = static_cast<size_t>(parameter.value);
+    if (parameter.value < 0 || !before[value].defined() || (!parameter.is_buffer && !written[value])) continue;
+    if (digest_of(start[value]) == digest_of(after[value])) continue;
+    const at::Tensor &was = before[value], &is = after[value];
+    const bool counts = is.numel() == 1 && at::isIntegralType(is.scalar_type(), /*includeBool=*/false) &&
+                        is.item<int64_t>() == was.item<int64_t>() + 1;
+    changed.push_back({parameter.name, parameter.is_buffer, value, {is, {}, {}}, unread_.count(value) == 0, counts});
+  }
+  return changed;
 }
 
 int64_t Trial::bytes() const {
