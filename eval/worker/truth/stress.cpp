@@ -29,6 +29,7 @@ constexpr int kOtherSizes = 106;       // constants that are all ones are from a
 constexpr int kExchanged = 107;        // from here on: few elements change places
 constexpr int kScatteredZeros = 1;     // not all are zero
 constexpr int kScattered = 10;         // values that are singled out come alone, not in whole rows too
+constexpr int kEverywhere = 100;       // all elements are the first of them: labels that all are left out
 
 struct KindRow {
   StressKind kind;
@@ -175,6 +176,8 @@ at::Tensor with_values_of_many(const at::Tensor& tensor, const std::vector<doubl
 // first of them, the second, ...; 0: all; from kScattered on the same without such rows.
 at::Tensor with_special_values(const at::Tensor& tensor, const SingledOut& singled_out, int only, Draws& draws) {
   constexpr double kShare = 0.125;
+  if (only == kEverywhere)
+    return singled_out.values.empty() ? tensor : at::full_like(tensor, singled_out.values.front());
   const bool rows = only < kScattered;
   only %= kScattered;
   std::vector<double> values = singled_out.values;
@@ -492,6 +495,7 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::positive, narrow ? std::vector{6} : std::vector{10, 6}},
       {StressKind::single, at_place(kFirst)},
       {StressKind::single, at_place(kAnywhere)},
+      {StressKind::special, {kEverywhere}},
       {StressKind::grid, {1}},
       {StressKind::indices, {kHighest}},
       {StressKind::indices, {kLowest}},
