@@ -32,14 +32,14 @@ TEST_F(Cuda, KernelThatFails) {
 // What a program that is compiled for a GPU is told, with its own lines.
 class OnDevice : public DiagnosticTest {
  protected:
-  void expect_of(const std::string& kind, const std::string& body) {
+  void expect_of(const std::string& kind, const std::string& body, int blocks = 1) {
     driver::CompileRequest request;
     request.name = kind + ".py";
     request.target = "cuda:sm_90a";
     request.text =
         "import tilelang.language as T\n\n@T.prim_func\ndef main(A: T.Tensor((1024, 64), 'float16'), B: "
-        "T.Tensor((1024, 64), 'float32')):\n    with T.Kernel(1, threads=96) as bx:\n" +
-        body;
+        "T.Tensor((1024, 64), 'float32')):\n    with T.Kernel(" +
+        std::to_string(blocks) + ", threads=96) as bx:\n" + body;
     const auto emission = driver::emit(sources_, request, "source");
     ASSERT_EQ(emission.diagnostics.items().size(), 1u);
     expect_golden("diagnostics/golden/" + kind + ".txt", render(sources_, emission.diagnostics));
@@ -54,6 +54,10 @@ TEST_F(OnDevice, TooLarge) {
 
 TEST_F(OnDevice, Race) {
   expect_of("iteration_race", "        for i in T.Parallel(960):\n            A[i, 0] = A[i + 32, 0]\n");
+}
+
+TEST_F(OnDevice, BlocksRace) {
+  expect_of("block_race", "        for i in T.Parallel(64):\n            B[0, i] = B[0, i] + 1.0\n", 4);
 }
 
 TEST_F(OnDevice, Slow) {

@@ -82,5 +82,51 @@ TEST(IterationRaces, AreWarnedOfOnceABuffer) {
   EXPECT_THAT(warnings[0].message, HasSubstr("read elements of `x` that others write"));
 }
 
+// "store along block", of a kernel of 4 x 2 blocks.
+std::vector<std::string> block_races_of(const std::string& body) {
+  const ir::Program program = parse(R"(program f(x: float32[64, 64], n: int32, at: int32[64], s: float32[64]) {
+  kernel bx, by in 4, 2 threads 64 {
+    local own: float32[1]
+    parallel i in 16 {
+)" + body + "\n    }\n  }\n}\n");
+  std::vector<std::string> races;
+  for (const auto& race : passes::block_races(program.kernels[0]))
+    races.push_back(ir::as<ir::Store>(race.store)->buffer->name + " along " + race.block->name);
+  return races;
+}
+
+TEST(BlockRaces, AreUpdatesOfTheSameElements) {
+  EXPECT_THAT(block_races_of("s[i] = s[i] + x[bx, i]"), ElementsAre("s along bx"));
+  EXPECT_THAT(block_races_of("s[bx * 16 + i] = s[bx * 16 + i] + x[by, i]"), ElementsAre("s along by"));
+  EXPECT_THAT(block_races_of("let old: float32 = s[i]\n let more: float32 = old + x[bx, i]\n s[i] = more"),
+              ElementsAre("s along bx"));
+  EXPECT_THAT(block_races_of("if bx == 0 {\n s[i] = s[i] + x[by, i]\n }"), ElementsAre("s along by"));
+}
+
+TEST(BlockRaces, AreNotTold) {
+  EXPECT_THAT(block_races_of("x[bx * 2 + by, i] = x[bx * 2 + by, i] + s[i]"), IsEmpty());
+  EXPECT_THAT(block_races_of("if bx == 0 {\n if by == 1 {\n s[i] = s[i] * 2.0\n }\n }"), IsEmpty());
+  EXPECT_THAT(block_races_of("let first: bool = bx + by == 0\n if first {\n s[i] = s[i] * 2.0\n }"), IsEmpty());
+  // All write, and none reads what others have written.
+  EXPECT_THAT(block_races_of("s[i] = x[0, i]"), IsEmpty());
+  // Maybe none.
+  EXPECT_THAT(block_races_of("s[at[i]] = s[at[i]] + x[bx, i]"), IsEmpty());
+  EXPECT_THAT(block_races_of("if x[bx, i] > 0.0 {\n s[i] = s[i] + 1.0\n }"), IsEmpty());
+}
+
+TEST(BlockRaces, AreWarnedOfOnceABuffer) {
+  const auto warnings = passes::race_warnings(parse(R"(program f(x: float32[64]) {
+  kernel bx in 3 threads 64 {
+    parallel i in 32 {
+      x[i] = x[i] + 1.0
+      x[i + 32] = x[i + 32] + 1.0
+    }
+  }
+})"));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].kind, DiagnosticKind::block_race);
+  EXPECT_THAT(warnings[0].message, HasSubstr("all blocks along `bx` change the same elements of `x`"));
+}
+
 }  // namespace
 }  // namespace tilepilot::testing
