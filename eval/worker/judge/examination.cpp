@@ -354,8 +354,14 @@ class Examination {
   bool check_trial(int number, const Trial& trial, const Message& answer) {
     verdict_.kernels = answer.body.at("kernels").get<std::vector<std::string>>();
     auto failure = TrialCheck(side_, *link_, {lacking_, memory_}, verdict_).check(number, trial, answer);
+    const json warnings = answer.body.value("warnings", json::array());
+    const bool races = std::any_of(warnings.begin(), warnings.end(), [](const json& warning) {
+      return warning.value("kind", "") == info(DiagnosticKind::block_race).name;
+    });
+    if (!failure && races)
+      failure = TrialFailure{Outcome::rejected, "blocks of a kernel change the same elements: see the warning", "race"};
     if (!failure) return true;
-    if (is_wrong(failure->outcome)) link_->add_warnings(answer.body.value("warnings", json()), verdict_);
+    if (is_wrong(failure->outcome) || races) link_->add_warnings(warnings, verdict_);
     verdict_.guard = std::move(failure->guard);
     return fail(failure->outcome, std::move(failure->detail));
   }
