@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/ir/bounds.h"
 #include "compiler/ir/search.h"
 #include "compiler/ir/visit.h"
 
@@ -27,7 +28,10 @@ class Collector : public ir::Rewriter {
   Stmt rewrite(const Stmt& stmt) override {
     if (const auto* let = ir::as<ir::Let>(stmt)) {
       depths_[let->var.get()] = depth_;
-      if (let->var->type.is_int() && !ir::has_loads(let->value)) values_[let->var.get()] = expanded(let->value);
+      if (!let->var->type.is_int() || ir::has_loads(let->value)) return stmt;
+      values_[let->var.get()] = expanded(let->value, values_);
+      const Expr sum = expanded(let->value, sums_);
+      if (ir::affine(sum)) sums_[let->var.get()] = sum;
       return stmt;
     }
     if (const auto* block = ir::as<ir::Block>(stmt)) return rewrite_block(stmt, *block);
@@ -48,12 +52,13 @@ class Collector : public ir::Rewriter {
   size_t depth_ = 0, loop_ = 0;
   std::vector<bool> leaves_{false};  // by depth: whether its rest may be left out
   std::unordered_map<const ir::VarData*, size_t> depths_;
-  std::unordered_map<const ir::VarData*, Expr> values_;
+  using Values = std::unordered_map<const ir::VarData*, Expr>;
+  Values values_, sums_;  // of lets; those that are sums of multiples of variables
 
-  Expr expanded(const Expr& expr) const {
+  static Expr expanded(const Expr& expr, const Values& values) {
     return ir::substitute(expr, [&](const Var& var) -> Expr {
-      const auto value = values_.find(var.get());
-      return value == values_.end() ? nullptr : value->second;
+      const auto value = values.find(var.get());
+      return value == values.end() ? nullptr : value->second;
     });
   }
 
@@ -86,14 +91,15 @@ class Collector : public ir::Rewriter {
   }
 
   void add(const Expr& given) {
-    const Expr condition = expanded(given);  // a definition on a condition says nothing of what it is made of
-    size_t bound = 0;                        // the depth at which the last of its variables is
+    const Expr condition = expanded(given, values_);  // a definition on a condition says nothing of what it is made of
+    size_t bound = 0;                                 // the depth at which the last of its variables is
     ir::walk(condition, [&](const Expr& part) {
       const auto* ref = ir::as<ir::VarRef>(part);
       const auto depth = ref ? depths_.find(ref->var.get()) : depths_.end();
       if (depth != depths_.end()) bound = std::max(bound, depth->second);
     });
-    if (bound == depth_ && !leaves_[depth_] && !ir::has_loads(condition)) assumptions.push_back(condition);
+    // As what is to be proven is written: with quotients (`thread // 32`) by their names.
+    if (bound == depth_ && !leaves_[depth_] && !ir::has_loads(condition)) assumptions.push_back(expanded(given, sums_));
   }
 };
 

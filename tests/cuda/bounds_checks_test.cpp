@@ -32,6 +32,17 @@ TEST(BoundsChecks, AreNotMadeOfWhatTheProgramAssumes) {
   const std::string grid = "min(n // 32, 7)";
   EXPECT_THAT(expect_interpreted(copying(grid, "at", assuming("at < n"))), Not(HasSubstr(kChecked)));
   EXPECT_THAT(expect_interpreted(copying(grid, "at", assuming("at <= n"))), HasSubstr(kChecked));
+  // Multiples: the last block of a grid that rounds up is full.
+  const std::string rounds_up = "(n + 31) // 32";
+  const auto multiple = [&](int of) { return "    assume n % " + std::to_string(of) + " == 0, \"\"\n"; };
+  const auto source = [](const std::string& text) { return outcome(text, targets::gpu::Architecture::sm_90a).source; };
+  EXPECT_THAT(source(copying(rounds_up, "bx * 32 + t", multiple(64))), Not(HasSubstr(kChecked)));
+  EXPECT_THAT(source(copying(rounds_up, "bx * 32 + t", multiple(16))), HasSubstr(kChecked));
+  // With a quotient by its name.
+  EXPECT_THAT(expect_interpreted(copying(grid, "at",
+                                         "    let w: int32 = t // 4\n    let at: int32 = bx * 32 + w * 4 + t % 4\n"
+                                         "    assume at < n, \"\"\n")),
+              Not(HasSubstr(kChecked)));
   // One that is made on a condition says nothing of the other case.
   EXPECT_THAT(expect_interpreted(copying("n", "at",
                                          "    let at: int32 = bx * 32 + t\n    if at < n {\n      assume at < n, \"\"\n"

@@ -1,6 +1,8 @@
 #include "compiler/targets/c/integer_facts.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/search.h"
@@ -27,6 +29,43 @@ bool is_index_arithmetic(const ir::Expr& expr) {
       },
       expr->node);
 }
+
+namespace {
+
+// What variables are multiples of.
+using Multiples = std::unordered_map<const ir::VarData*, int64_t>;
+
+// Of `var % factor == 0`, and conjunctions.
+void collect_multiples(const ir::Expr& condition, Multiples& multiples) {
+  const auto* node = ir::as<ir::Binary>(condition);
+  if (!node) return;
+  if (node->op == ir::BinaryOp::logical_and) {
+    collect_multiples(node->left, multiples);
+    collect_multiples(node->right, multiples);
+  }
+  const auto* rest = ir::as<ir::Binary>(node->left);
+  const bool divides =
+      node->op == ir::BinaryOp::eq && ir::constant_int(node->right) == 0 && rest && rest->op == ir::BinaryOp::floor_mod;
+  const auto* ref = divides ? ir::as<ir::VarRef>(rest->left) : nullptr;
+  const auto factor = divides ? ir::constant_int(rest->right) : std::nullopt;
+  if (ref && factor && *factor > 0 && *factor <= INT32_MAX) {
+    int64_t& known = multiples.try_emplace(ref->var.get(), 1).first->second;
+    known = std::max(known, *factor);
+  }
+}
+
+// Where all terms are multiples of a number, a form that is not negative has the largest such constant below its own.
+void tighten(ir::Affine& form, const Multiples& multiples) {
+  int64_t step = 0;
+  for (const auto& [var, coefficient] : form.terms) {
+    if (std::abs(coefficient) > INT32_MAX) return;
+    const auto known = multiples.find(var.get());
+    step = std::gcd(step, coefficient * (known == multiples.end() ? 1 : known->second));
+  }
+  if (step > 1 && form.constant > INT64_MIN + step) form.constant = ir::floor_div(form.constant, step) * step;
+}
+
+}  // namespace
 
 void IntegerFacts::set_range(const ir::Var& var, ir::Bounds range) {
   known_.push_back(var);
@@ -76,7 +115,13 @@ void IntegerFacts::learn_extent(const ir::Var& var, const ir::Expr& extent) {
 }
 
 void IntegerFacts::trust(const ir::Kernel& kernel) {
-  for (const ir::Expr& condition : kernel.assumptions) assume(condition);
+  Multiples multiples;
+  for (const ir::Expr& condition : kernel.assumptions) {
+    assume(condition);
+    collect_multiples(condition, multiples);
+  }
+  if (multiples.empty()) return;
+  for (ir::Affine& form : assumed_) tighten(form, multiples);
 }
 
 std::optional<ir::Bounds> IntegerFacts::exact(const ir::Var& var) const {
