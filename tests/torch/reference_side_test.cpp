@@ -143,7 +143,7 @@ TEST(Stress, DrawsOtherOffsetsAndOrders) {
 }
 
 TEST(Stress, ExchangesFewElementsOfConstantsWithoutAnOrder) {
-  constexpr int kExchanged = 106;
+  constexpr int kExchanged = 107;
   const at::Tensor mask = at::ones({64, 64}, at::kBool).tril(),
                    numbers = at::arange(512, at::kLong).mul(7).remainder(512);
   const at::Tensor offsets = at::tensor({0, 5, 9, 40, 64}, at::kLong), wave = at::arange(256, at::kFloat).sin();
