@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
@@ -33,6 +35,24 @@ int64_t run_of(const layout::Fragment& held) {
   };
   while (run * 2 <= held.shape().back() && goes_on(run * 2)) run *= 2;
   return run;
+}
+
+// Whether a warp that stores runs of so many elements writes whole lines of memory, or whole rows.
+bool writes_whole_lines(const layout::Fragment& held, int64_t run, int64_t element_bytes) {
+  constexpr int64_t kLineBytes = 128;
+  const int64_t columns = held.shape().back(), line = std::min(columns, kLineBytes / element_bytes);
+  if (columns % line != 0 || line % run != 0) return false;
+  for (int64_t first = 0; first < held.register_count(); first += run) {
+    std::map<int64_t, std::set<int64_t>> runs;  // those that are written, by line
+    for (int64_t lane = 0; lane < std::min<int64_t>(layout::kWarpSize, held.thread_count()); ++lane) {
+      const auto element = held.element({lane, first});
+      if (!element) return false;
+      runs[*element / line].insert(*element % line / run);
+    }
+    for (const auto& [number, written] : runs)
+      if (static_cast<int64_t>(written.size()) * run != line) return false;
+  }
+  return true;
 }
 
 // Whether they have no element in common, for all that the compiler knows.
@@ -138,7 +158,9 @@ class Stores : public ir::Rewriter {
 
   Stmt from_fragment(const Stmt& stmt, const ir::Copy& copy) {
     const layout::Fragment& held = inference_.fragments.at(copy.source.buffer.get());
-    if (run_of(held) * copy.destination.buffer->type.bytes() >= kAccessBytes) return stmt;
+    const int64_t run = run_of(held), element_bytes = copy.destination.buffer->type.bytes();
+    if (run * element_bytes >= kAccessBytes) return stmt;
+    if (!options_.persistent && writes_whole_lines(held, run, element_bytes)) return stmt;
     if (!is_whole(copy.source))
       return by_threads(stmt, copy, fmt::format("it takes a part of `{}` alone", copy.source.buffer->name));
     if (options_.low_memory)

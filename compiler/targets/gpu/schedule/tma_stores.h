@@ -1,6 +1,7 @@
 // TMA store epilogue (sm_90a): whole tiles are stored by TMA. The fragments of tensor cores hold a few bytes of a row
-// in each thread, so that threads would write parts of sectors: they go through a tile in shared memory. So do tiles
-// that a program copies from shared memory itself.
+// in each thread, so that threads would write parts of sectors: they go through a tile in shared memory. Fragments of
+// which a warp writes whole lines do not: the way through shared memory costs two barriers. Tiles that a program copies
+// from shared memory itself are stored by TMA, too.
 #pragma once
 
 #include <optional>
