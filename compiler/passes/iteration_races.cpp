@@ -139,7 +139,7 @@ class BlockSearch {
  public:
   explicit BlockSearch(const Kernel& kernel) {
     for (size_t i = 0; i < kernel.block_vars.size(); ++i)
-      if (constant_int(kernel.grid[i]).value_or(1) > 1) alike_.push_back(kernel.block_vars[i]);
+      if (constant_int(kernel.grid[i]).value_or(2) > 1) alike_.push_back(kernel.block_vars[i]);
     if (!alike_.empty()) visit(kernel.body);
   }
   std::vector<BlockRace> found;

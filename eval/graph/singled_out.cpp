@@ -85,6 +85,7 @@ class Search {
   static void add_all(const SingledOut& own, const Before& before, SingledOut& found) {
     found.nan = found.nan || own.nan;
     found.infinite = found.infinite || own.infinite;
+    found.is_flag = found.is_flag || own.is_flag;
     for (const double value : own.values)
       for (const double element : before(value)) add(element, found);
   }
@@ -153,6 +154,9 @@ class Search {
       if (name == "hardshrink")
         for (const double number : numbers) add(-number, found);
     }
+    const bool to_bool = node.outputs.size() == 1 && node.outputs[0] >= 0 &&
+                         uses_.value(node.outputs[0]).dtype == "bool" && passes_elements_on(node);
+    if (name == "rsub" || name == "logical_not" || to_bool) found.is_flag = true;
     if (name == "binary_cross_entropy" && takes(0))  // its logarithms have a bound
       for (const double end : {0.0, 1.0}) add(end, found);
     if (name == "poisson_nll_loss" && takes(1)) add(1, found);  // where Stirling's term begins

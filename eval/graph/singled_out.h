@@ -18,6 +18,7 @@ struct SingledOut {
   std::optional<std::pair<double, double>> range = {};  // least and largest of integers drawn one by one
   bool may_repeat = false;                              // where they do it is clear what the model computes
   bool in_order = false;  // of equal elements it is said which comes first (keeps_order())
+  bool is_flag = false;   // the model asks whether elements are true, or takes them from one: what a mask is for
   bool any() const { return nan || infinite || !values.empty(); }
 };
 

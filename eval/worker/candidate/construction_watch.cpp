@@ -107,10 +107,13 @@ void ConstructionReplay::written(const char* op, const at::Tensor& tensor) {
     try {
       at::NoGradGuard no_grad;
       const at::Tensor written = tensor.as_strided(birth.sizes, birth.strides, birth.offset);
-      if (birth.numbers.defined() && !same_numbers(written, birth.numbers)) {
+      const auto born = born_in_.find(birth.weight);
+      const bool elsewhere = born != born_in_.end() && !born->second.is_alias_of(tensor.storage());
+      if (elsewhere && birth.numbers.defined() && !same_numbers(written, birth.numbers)) {
         ++following_;
         continue;
       }
+      born_in_.emplace(birth.weight, tensor.storage());
       written.copy_(value.reshape(birth.sizes));
       done_.push_back(birth);
     } catch (const std::exception&) { astray_ = true; }  // the tensor has another form now

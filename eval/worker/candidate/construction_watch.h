@@ -20,8 +20,8 @@ struct Birth {
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
   size_t weight = 0;  // which of the model's weights they are
-  // What was written. If defined: where something else is written when the construction is repeated, the elements
-  // follow from weights that came into being before.
+  // What was written. If defined: where the weight has come into being before, in other memory, and something else is
+  // written now, the elements follow from weights.
   at::Tensor numbers;
 };
 
@@ -87,6 +87,7 @@ class ConstructionReplay final : public WriteObserver {
   const std::vector<at::Tensor>& values_;
   int64_t step_ = 0;
   std::vector<Birth> done_;
+  std::unordered_map<size_t, c10::Storage> born_in_;  // by weight; kept, so that no other tensor gets its memory
   size_t following_ = 0;
   bool astray_ = false;
 };

@@ -5,6 +5,8 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "eval/host/edge.h"
 #include "eval/torch/span.h"
 #include "eval/worker/truth/digest.h"
@@ -100,6 +102,9 @@ void WeightTransfer::find_followers(WeightMatcher& matcher, const ConstructionRe
   if (!repeatable_) return;
   for (const WeightPair& pair : guesses) {
     const at::Tensor &made = again[pair.held], &weight = values[pair.weight];
+    const bool is_held_elsewhere =
+        std::any_of(births_.begin(), births_.end(), [&](const Birth& birth) { return birth.weight == pair.weight; });
+    if (!is_held_elsewhere) continue;
     const bool is_weight = same_numbers(made, weight) || same_numbers(weight, made);
     if (is_weight || digest_of(made) == digest_of(first_.held[pair.held].tensor)) continue;
     followers_.push_back(pair.held);

@@ -488,7 +488,7 @@ double ReferenceSide::try_plan(const StressPlan& plan, const Given& given) const
       recipe.forward_seed += 1 + static_cast<uint64_t>(plan.kind);
       recipe.stress = {plan.kind, strength, only};
       // What gates of zero hide shows with weights that are moved a little.
-      if (moves_weights) recipe.weights = kMovedWeights;
+      if (moves_weights && is_of_size(plan.kind)) recipe.weights = kMovedWeights;
       if (plan.kind == StressKind::buffers || plan.kind == StressKind::weights) recipe.weights = strength;
       waited += begin_step();
       return keep_stress(recipe, given);

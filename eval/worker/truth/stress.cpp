@@ -265,8 +265,9 @@ at::Tensor with_few_exchanged(const at::Tensor& tensor, const InputFacts& facts,
   return in_form(flat.reshape(tensor.sizes()), facts);
 }
 
-// Floating numbers that are ones everywhere.
+// Floating numbers that are ones everywhere, and no mask as far as the model tells.
 bool are_ones(const at::Tensor& tensor, const InputFacts& facts) {
+  if (facts.singled_out.is_flag || !facts.singled_out.values.empty()) return false;  // a mask
   return tensor.is_floating_point() && facts.fixed && tensor.numel() > 0 && tensor.eq(1).all().item<bool>();
 }
 
@@ -402,6 +403,17 @@ bool keeps_apart(StressKind kind) {
 
 bool makes_equals(StressKind kind) {
   return kind == StressKind::grid || kind == StressKind::ties || kind == StressKind::zeros;
+}
+
+bool may_make_equals(StressKind kind) {
+  return makes_equals(kind) || kind == StressKind::special || kind == StressKind::repeated;
+}
+
+bool is_of_size(StressKind kind) {
+  constexpr StressKind kSizes[] = {StressKind::signs,    StressKind::negative, StressKind::large,
+                                   StressKind::together, StressKind::heavy,    StressKind::extreme,
+                                   StressKind::single,   StressKind::small,    StressKind::positive};
+  return std::find(std::begin(kSizes), std::end(kSizes), kind) != std::end(kSizes);
 }
 
 void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& facts) {

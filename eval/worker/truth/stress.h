@@ -61,6 +61,11 @@ struct EndForm {
 bool keeps_apart(StressKind kind);
 // Whether many elements become equal.
 bool makes_equals(StressKind kind);
+// Whether elements may become equal, or few values come up often.
+bool may_make_equals(StressKind kind);
+// Whether the kind is about sizes, so that weights may be others as well: numbers that it makes round, equal or special
+// are so behind given weights alone.
+bool is_of_size(StressKind kind);
 
 struct StressRecipe {
   StressKind kind = StressKind::none;

@@ -78,7 +78,8 @@ std::vector<uint32_t> versions_of(const State& state) {
 }
 
 // All are moved but `kept`, by value of the graph.
-State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device, const std::set<size_t>& kept) {
+State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device, const std::set<size_t>& kept,
+                  bool keeps_round) {
   State exact = copy_state(state, true, device);
   if (epsilon == 0) return exact;
   std::map<void*, at::Tensor> made;
@@ -87,6 +88,7 @@ State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device
     if (!tensor.defined() || tensor.scalar_type() != at::kDouble || kept.count(i) != 0) continue;
     auto& moved = made[tensor.unsafeGetTensorImpl()];
     if (!moved.defined()) moved = nudged(tensor, epsilon, seed++);
+    if (keeps_round) moved = at::where(is_round(tensor), tensor, moved);
     tensor = moved;
   }
   return exact;
@@ -181,7 +183,9 @@ void TrialMaker::find_read_state() {
   const bool may_change =
       std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
                   [](auto& each) { return each.is_buffer; }) ||
-      std::any_of(nodes.begin(), nodes.end(), [](auto& node) { return short_name(node).ends_with("_"); });
+      std::any_of(nodes.begin(), nodes.end(), [](auto& node) {
+        return short_name(node).ends_with("_") || short_name(node).find("batch_norm") != std::string_view::npos;
+      });
   if (reference_.parameters.empty() || !may_change) return;
   auto leaves = fresh_inputs(options_.seed);
   if (!leaves.ok()) return;
@@ -353,7 +357,7 @@ State TrialMaker::state_before(const Trial& trial) const {
 
 State TrialMaker::exact_state_before(const Trial& trial, Nudge nudge, c10::Device device) const {
   const uint64_t seed = nudge.seed + kSeedsOfInputs;
-  State state = exact_state(weights(trial.weights), nudge.epsilon, seed, device, compared_);
+  State state = exact_state(weights(trial.weights), nudge.epsilon, seed, device, compared_, nudge.keeps_round);
   if (!trial.before) return state;
   for (auto& [value, tensor] : trial.before->exact)
     state[value] = exact_tensor(tensor, nudge.epsilon, seed + kSeedsOfState + value, device);
@@ -390,7 +394,9 @@ Result<Trial> TrialMaker::run_eager(Trial trial) const {
   }
   std::vector<bool> written(versions.size());
   const std::vector<uint32_t> now = versions_of(state);
-  for (size_t i = 0; i < written.size(); ++i) written[i] = now[i] != versions[i];
+  constexpr int64_t kFew = 1 << 16;  // elements: cheap to compare. Not all operators count (`batch_norm`)
+  for (size_t i = 0; i < written.size(); ++i)
+    written[i] = now[i] != versions[i] || (state[i].defined() && state[i].numel() <= kFew);
   trial.state = changed_state(trial.before ? weights(trial.weights) : before, before, state, written);
   return trial;
 }
