@@ -147,8 +147,10 @@ class BlockSearch {
  private:
   std::vector<Var> alike_;
   std::unordered_map<const VarData*, Expr> lets_;
+  Variables results_;  // of atomics, shuffles and foreign functions
 
-  // Whether it may be another one in blocks of another index: it names the index, or loads what may differ.
+  // Whether it may be another one in blocks of another index: it names the index, or loads what may differ, or an
+  // atomic has given it, which tells blocks apart.
   bool may_differ(const Expr& expr, const Var& block) const {
     bool differs = false;
     walk(expr, [&](const Expr& part) {
@@ -156,7 +158,8 @@ class BlockSearch {
       const auto* use = as<VarRef>(part);
       if (differs || !use) return;
       const auto let = lets_.find(use->var.get());
-      differs = use->var == block || (let != lets_.end() && may_differ(let->second, block));
+      differs = use->var == block || results_.contains(use->var.get()) ||
+                (let != lets_.end() && may_differ(let->second, block));
     });
     return differs;
   }
@@ -190,6 +193,8 @@ class BlockSearch {
       among_alike_in(loop->extents, [&] { visit(loop->body); });
     } else if (const auto* store = as<Store>(stmt)) {
       look(stmt, *store);
+    } else if (const Var result = bound_variable(*stmt)) {
+      results_.insert(result.get());
     }
   }
 
@@ -225,40 +230,41 @@ std::vector<BlockRace> block_races(const Kernel& kernel) {
 
 std::vector<Diagnostic> race_warnings(const Program& program) {
   std::vector<Diagnostic> warnings;
+  using Told = std::vector<const BufferData*>;
+  const auto tell = [&](Told& told, const Buffer& buffer, Diagnostic warning) {
+    if (std::find(told.begin(), told.end(), buffer.get()) != told.end()) return;
+    told.push_back(buffer.get());
+    warnings.push_back(std::move(warning));
+  };
   const auto warn = [&](const Stmt& stmt) {
     const auto* loop = as<For>(stmt);
     if (loop == nullptr || loop->kind != LoopKind::parallel) return;
-    std::vector<const BufferData*> told;
+    Told told;
     for (const IterationRace& race : iteration_races(stmt)) {
-      const BufferData* buffer = as<Load>(race.read)->buffer.get();
-      if (std::find(told.begin(), told.end(), buffer) != told.end()) continue;
-      told.push_back(buffer);
-      warnings.push_back(
-          {DiagnosticKind::iteration_race,
-           race.read->span,
-           fmt::format("iterations of this parallel loop read elements of `{}` that others write: which value "
-                       "they find depends on who comes first",
-                       buffer->name),
-           {},
-           "write into another buffer, or copy what is read before the loop"});
+      const Buffer& buffer = as<Load>(race.read)->buffer;
+      tell(told, buffer,
+           {DiagnosticKind::iteration_race,
+            race.read->span,
+            fmt::format("iterations of this parallel loop read elements of `{}` that others write: which value "
+                        "they find depends on who comes first",
+                        buffer->name),
+            {},
+            "write into another buffer, or copy what is read before the loop"});
     }
   };
   for (const Kernel& kernel : program.kernels) {
     walk(kernel.body, warn, [](const Expr&) {});
-    std::vector<const BufferData*> told;
+    Told told;
     for (const BlockRace& race : block_races(kernel)) {
-      const BufferData* buffer = as<Store>(race.store)->buffer.get();
-      if (std::find(told.begin(), told.end(), buffer) != told.end()) continue;
-      told.push_back(buffer);
-      warnings.push_back(
-          {DiagnosticKind::block_race,
-           race.store->span,
-           fmt::format(
-               "all blocks along `{}` change the same elements of `{}`, each from what it has read: what others "
-               "do in between is lost",
-               race.block->name, buffer->name),
-           {},
-           "use `T.atomic_add`, give each block elements of its own, or loop inside of one block"});
+      const Buffer& buffer = as<Store>(race.store)->buffer;
+      tell(told, buffer,
+           {DiagnosticKind::block_race,
+            race.store->span,
+            fmt::format("all blocks along `{}` change the same elements of `{}`, each from what it has read: what "
+                        "others do in between is lost",
+                        race.block->name, buffer->name),
+            {},
+            "use `T.atomic_add`, give each block elements of its own, or loop inside of one block"});
     }
   }
   return warnings;

@@ -107,6 +107,9 @@ TEST(BlockRaces, AreNotTold) {
   EXPECT_THAT(block_races_of("x[bx * 2 + by, i] = x[bx * 2 + by, i] + s[i]"), IsEmpty());
   EXPECT_THAT(block_races_of("if bx == 0 {\n if by == 1 {\n s[i] = s[i] * 2.0\n }\n }"), IsEmpty());
   EXPECT_THAT(block_races_of("let first: bool = bx + by == 0\n if first {\n s[i] = s[i] * 2.0\n }"), IsEmpty());
+  // The last block alone.
+  EXPECT_THAT(block_races_of("atomic add x[0, 0], 1.0 -> before: float32\n if before == 7.0 {\n s[i] = s[i] * 2.0\n }"),
+              IsEmpty());
   // All write, and none reads what others have written.
   EXPECT_THAT(block_races_of("s[i] = x[0, i]"), IsEmpty());
   // Maybe none.
