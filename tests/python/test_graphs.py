@@ -422,7 +422,7 @@ def test_a_graph_that_is_slower_with_programs_stays_eagers(author, x, monkeypatc
     given = []
     monkeypatch.setattr(backend, "seconds_of_calls", lambda *arguments: given.append(arguments) or (2.0, 1.0))
     compiled, reports = compiled_with_reports(model, x)
-    assert len(given) == backend.MEASUREMENTS and "slower with its programs" in reports[0].why
+    assert len(given) == backend._MEASUREMENTS and "slower with its programs" in reports[0].why
     assert same(compiled, model, x) == 0
 
 
@@ -529,7 +529,7 @@ def test_optimize_gives_no_model_that_is_slower(author, x, monkeypatch):
     timed = []
     monkeypatch.setattr(optimizing, "seconds_of_calls", lambda *arguments: timed.append(arguments) or (2.0, 1.0))
     optimized = tilepilot.optimize(model, [x])
-    assert len(timed) == backend.MEASUREMENTS
+    assert len(timed) == backend._MEASUREMENTS
     assert ["the model is slower with its programs" in region.why for region in optimized.tilepilot_regions] == [True]
     assert optimized._compiled_call_impl is None and same(optimized, model, x) == 0
 

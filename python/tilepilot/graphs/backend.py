@@ -5,6 +5,7 @@ modes of layers. For each set of these numbers a graph has a version: eager's op
 place of regions that gain by it. A version is made at the first call that could use it."""
 
 import dataclasses
+import functools
 import logging
 import operator
 import threading
@@ -22,8 +23,8 @@ from tilepilot.locks import ForkSafeLock
 
 _log = logging.getLogger("tilepilot")
 _MOST_HALVINGS = 2
-MEASUREMENTS = 4  # which must all say that a graph is slower: other processes disturb one
-NOISE = 1.02  # regions gain by themselves; where they are a small part of a graph, its times differ by no more than this
+_MEASUREMENTS = 4  # which must all say that a graph is slower: other processes disturb one
+_NOISE = 1.02  # regions gain by themselves; where they are a small part of a graph, its times differ by no more than this
 _reports = threading.local()
 
 
@@ -161,15 +162,20 @@ def _version(traced, arguments, options, reports):
     if not calls:
         return None
     made = _assembled(captured, calls, len(arguments))
-    for _ in range(MEASUREMENTS):
-        ours, eagers = _seconds(captured, values, made, traced.forward, arguments)
-        if ours <= eagers * NOISE:
-            return made
+    seconds = functools.partial(_seconds, captured, values, made, traced.forward, arguments)
+    return made if is_no_slower("the graph", seconds, reports) else None
+
+
+def is_no_slower(what, seconds, reports):
+    """Whether a measurement of ours and eager's `seconds` says so; else no report's program is used."""
+    for _ in range(_MEASUREMENTS):
+        ours, eagers = seconds()
+        if ours <= eagers * _NOISE:
+            return True
     for report in reports:
         if report.used:
-            report.why = (f"the graph is slower with its programs: {ours * 1e6:.0f} us, eager "
-                          f"{eagers * 1e6:.0f} us")
-    return None
+            report.why = f"{what} is slower with its programs: {ours * 1e6:.0f} us, eager {eagers * 1e6:.0f} us"
+    return False
 
 
 def _seconds(captured, values, made, eager, arguments):

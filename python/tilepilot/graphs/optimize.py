@@ -6,7 +6,7 @@ import types
 import torch
 from torch.utils import _pytree as pytree
 
-from tilepilot.graphs.backend import MEASUREMENTS, NOISE, reported
+from tilepilot.graphs.backend import is_no_slower, reported
 from tilepilot.graphs.devices import gpus_of, seconds_of_calls
 
 
@@ -50,11 +50,5 @@ def _is_no_slower(model, optimized, example_inputs, regions):
     inputs = pytree.tree_map_only(torch.Tensor, torch.clone, tuple(example_inputs))  # a call may write to them
     leaves = [leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
     device = next((held.device for held in [*leaves, *model.parameters()] if held.is_cuda), torch.device("cpu"))
-    for _ in range(MEASUREMENTS):
-        ours, eagers = seconds_of_calls(device, lambda: optimized(*inputs), lambda: model._call_impl(*inputs))
-        if ours <= eagers * NOISE:
-            return True
-    for region in regions:
-        if region.used:
-            region.why = f"the model is slower with its programs: {ours * 1e6:.0f} us, eager {eagers * 1e6:.0f} us"
-    return False
+    sides = (lambda: optimized(*inputs), lambda: model._call_impl(*inputs))
+    return is_no_slower("the model", lambda: seconds_of_calls(device, *sides), regions)
