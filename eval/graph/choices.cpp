@@ -40,60 +40,18 @@ class Choices {
   size_t memory_of(int id) const { return static_cast<size_t>(uses_.storage(id)); }
 
   void visit(const GraphNode& node) {
-    static const Set kExact = {"view",
-                               "reshape",
-                               "flatten",
-                               "unsqueeze",
-                               "squeeze",
-                               "transpose",
-                               "permute",
-                               "t",
-                               "expand",
-                               "contiguous",
-                               "clone",
-                               "detach",
-                               "alias",
-                               "slice",
-                               "select",
-                               "narrow",
-                               "expand_as",
-                               "view_as",
-                               "chunk",
-                               "split",
-                               "unbind",
-                               "cat",
-                               "stack",
-                               "flip",
-                               "roll",
-                               "gather",
-                               "relu",
-                               "neg",
-                               "abs",
-                               "clamp",
-                               "maximum",
-                               "minimum",
-                               "clamp_min",
-                               "clamp_max",
-                               "hardtanh",
-                               "index_select",
-                               "max",
-                               "min",
-                               "amax",
-                               "amin",
-                               "masked_fill",
-                               "where",
-                               "topk",
-                               "sort",
-                               "max_pool1d",
-                               "max_pool2d",
-                               "pad",
-                               "unflatten",
-                               "split_with_sizes"};
+    static const Set kExact = {"reshape",      "flatten",   "contiguous", "clone",   "cat",        "stack",
+                               "flip",         "roll",      "gather",     "relu",    "neg",        "abs",
+                               "clamp",        "clamp_min", "maximum",    "minimum", "clamp_max",  "hardtanh",
+                               "index_select", "max",       "min",        "amax",    "amin",       "masked_fill",
+                               "where",        "topk",      "sort",       "pad",     "max_pool1d", "max_pool2d"};
     const auto ids = operands(node);
     const auto any = [&](const std::vector<bool>& which) {
       return std::any_of(ids.begin(), ids.end(), [&](int id) { return which[memory_of(id)]; });
     };
-    const bool open = any(open_), rounded = any(rounded_) || kExact.count(plain_name(node)) == 0;
+    const std::string_view name = plain_name(node);
+    const bool is_exact = always_views(name) || kExact.count(name) != 0;
+    const bool open = any(open_), rounded = any(rounded_) || !is_exact;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const int id = node.outputs[i];
       if (id < 0) continue;

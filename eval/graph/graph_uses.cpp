@@ -4,9 +4,7 @@
 #include <set>
 
 namespace tilepilot::eval {
-namespace {
 
-// What comes out shows the memory of the first argument.
 bool always_views(std::string_view name) {
   static const std::set<std::string_view> names = {
       "view",    "transpose",    "permute",          "select",     "slice",    "unsqueeze", "squeeze", "expand",
@@ -15,6 +13,8 @@ bool always_views(std::string_view name) {
       "real",    "tensor_split", "split_with_sizes", "as_strided", "moveaxis", "swapdims"};
   return names.count(name) != 0;
 }
+
+namespace {
 
 bool is_row_major(const GraphValue& value) {
   int64_t expected = 1;

@@ -49,6 +49,8 @@ std::string_view short_name(const GraphNode& node);
 bool is_in_place(const GraphNode& node);
 // "add" of both `aten::add` and `aten::add_`.
 std::string_view plain_name(const GraphNode& node);
+// Whether what an operator of this name gives always shows the memory of its first argument.
+bool always_views(std::string_view name);
 // An argument by position or keyword; nullptr: not given.
 const GraphArgument* argument_of(const GraphNode& node, size_t position, std::string_view keyword);
 std::optional<double> number_of(const GraphArgument* argument);

@@ -102,9 +102,9 @@ void WeightTransfer::find_followers(WeightMatcher& matcher, const ConstructionRe
   if (!repeatable_) return;
   for (const WeightPair& pair : guesses) {
     const at::Tensor &made = again[pair.held], &weight = values[pair.weight];
-    const bool is_held_elsewhere =
+    const bool is_born =
         std::any_of(births_.begin(), births_.end(), [&](const Birth& birth) { return birth.weight == pair.weight; });
-    if (!is_held_elsewhere) continue;
+    if (!is_born) continue;
     const bool is_weight = same_numbers(made, weight) || same_numbers(weight, made);
     if (is_weight || digest_of(made) == digest_of(first_.held[pair.held].tensor)) continue;
     followers_.push_back(pair.held);

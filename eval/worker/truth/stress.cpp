@@ -31,45 +31,55 @@ constexpr int kScatteredZeros = 1;     // not all are zero
 constexpr int kScattered = 10;         // values that are singled out come alone, not in whole rows too
 constexpr int kEverywhere = 100;       // all elements are the first of them: labels that all are left out
 
+// What is known of a kind.
+enum Trait : unsigned {
+  kFloats = 1,     // it changes floating inputs that vary
+  kApart = 2,      // elements that differed still do
+  kManyEqual = 4,  // many elements become equal
+  kSomeEqual = 8,  // elements may, or few values come up often
+  kOfSize = 16,    // it is about signs and sizes
+};
 struct KindRow {
   StressKind kind;
   std::string_view name;
-  bool floats;  // what it changes: floating inputs that vary
+  unsigned traits = 0;
 };
 constexpr std::array<KindRow, 28> kKinds = {{
-    {StressKind::none, "given inputs", false},
-    {StressKind::signs, "random signs", true},
-    {StressKind::negative, "negative inputs alone", true},
-    {StressKind::large, "inputs scaled up", true},
-    {StressKind::constants, "other values of inputs that are constant in `get_inputs`", false},
-    {StressKind::together, "other values of constant inputs beside large inputs", false},
-    {StressKind::indices, "other indices and masks", false},
-    {StressKind::heavy, "heavy tails", true},
-    {StressKind::extreme, "few very large elements", true},
-    {StressKind::single, "one very large element", true},
-    {StressKind::ends, "a last or first slice unlike the others", false},
-    {StressKind::small, "inputs scaled down", true},
-    {StressKind::faint, "rows of very small numbers", true},
-    {StressKind::zeros, "zeros", true},
-    {StressKind::ties, "ties", true},
-    {StressKind::grid, "round numbers", true},
-    {StressKind::sorted, "sorted inputs", true},
-    {StressKind::alike, "rows that are nearly the same", true},
-    {StressKind::shifted, "numbers around one", true},
-    {StressKind::positive, "positive inputs alone", true},
-    {StressKind::agree, "inputs that agree in part", false},
-    {StressKind::nearly, "inputs that nearly agree in part", false},
-    {StressKind::near, "rows near those of a weight", false},
-    {StressKind::special, "values that the model singles out", false},
-    {StressKind::repeated, "repeated indices", false},
-    {StressKind::numbers, "other numbers and flags among the inputs", false},
-    {StressKind::buffers, "other values of the model's buffers", false},
-    {StressKind::weights, "weights of other signs and sizes", false},
+    {StressKind::none, "given inputs"},
+    {StressKind::signs, "random signs", kFloats | kApart | kOfSize},
+    {StressKind::negative, "negative inputs alone", kFloats | kApart | kOfSize},
+    {StressKind::large, "inputs scaled up", kFloats | kOfSize},
+    {StressKind::constants, "other values of inputs that are constant in `get_inputs`", kApart},
+    {StressKind::together, "other values of constant inputs beside large inputs", kOfSize},
+    {StressKind::indices, "other indices and masks", kApart},
+    {StressKind::heavy, "heavy tails", kFloats | kOfSize},
+    {StressKind::extreme, "few very large elements", kFloats | kOfSize},
+    {StressKind::single, "one very large element", kFloats | kOfSize},
+    {StressKind::ends, "a last or first slice unlike the others", kApart},
+    {StressKind::small, "inputs scaled down", kFloats | kOfSize},
+    {StressKind::faint, "rows of very small numbers", kFloats},
+    {StressKind::zeros, "zeros", kFloats | kManyEqual},
+    {StressKind::ties, "ties", kFloats | kManyEqual},
+    {StressKind::grid, "round numbers", kFloats | kManyEqual},
+    {StressKind::sorted, "sorted inputs", kFloats},
+    {StressKind::alike, "rows that are nearly the same", kFloats},
+    {StressKind::shifted, "numbers around one", kFloats},
+    {StressKind::positive, "positive inputs alone", kFloats | kOfSize},
+    {StressKind::agree, "inputs that agree in part"},
+    {StressKind::nearly, "inputs that nearly agree in part"},
+    {StressKind::near, "rows near those of a weight"},
+    {StressKind::special, "values that the model singles out", kApart | kSomeEqual},
+    {StressKind::repeated, "repeated indices", kApart | kSomeEqual},
+    {StressKind::numbers, "other numbers and flags among the inputs", kApart},
+    {StressKind::buffers, "other values of the model's buffers", kApart},
+    {StressKind::weights, "weights of other signs and sizes"},
 }};
 
 const KindRow& row_of(StressKind kind) {
   return *std::find_if(kKinds.begin(), kKinds.end(), [&](const KindRow& row) { return row.kind == kind; });
 }
+
+bool has(StressKind kind, unsigned traits) { return (row_of(kind).traits & traits) != 0; }
 
 at::Tensor times_power(const at::Tensor& tensor, const at::Tensor& exponent) {
   return tensor.mul(at::exp2(exponent).to(tensor.scalar_type()));
@@ -394,27 +404,10 @@ std::vector<StressPlan> end_plans(const std::vector<at::Tensor>& inputs, bool na
 
 std::string_view to_string(StressKind kind) { return row_of(kind).name; }
 
-bool keeps_apart(StressKind kind) {
-  constexpr StressKind kApart[] = {StressKind::signs,   StressKind::negative, StressKind::constants,
-                                   StressKind::indices, StressKind::special,  StressKind::repeated,
-                                   StressKind::buffers, StressKind::numbers,  StressKind::ends};
-  return std::find(std::begin(kApart), std::end(kApart), kind) != std::end(kApart);
-}
-
-bool makes_equals(StressKind kind) {
-  return kind == StressKind::grid || kind == StressKind::ties || kind == StressKind::zeros;
-}
-
-bool may_make_equals(StressKind kind) {
-  return makes_equals(kind) || kind == StressKind::special || kind == StressKind::repeated;
-}
-
-bool is_of_size(StressKind kind) {
-  constexpr StressKind kSizes[] = {StressKind::signs,    StressKind::negative, StressKind::large,
-                                   StressKind::together, StressKind::heavy,    StressKind::extreme,
-                                   StressKind::single,   StressKind::small,    StressKind::positive};
-  return std::find(std::begin(kSizes), std::end(kSizes), kind) != std::end(kSizes);
-}
+bool keeps_apart(StressKind kind) { return has(kind, kApart); }
+bool makes_equals(StressKind kind) { return has(kind, kManyEqual); }
+bool may_make_equals(StressKind kind) { return has(kind, kManyEqual | kSomeEqual); }
+bool is_of_size(StressKind kind) { return has(kind, kOfSize); }
 
 void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& facts) {
   const bool first = facts.empty(), second = !first && !facts[0].seen_twice;
@@ -440,7 +433,7 @@ std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& 
     both.insert(both.end(), others.begin(), others.end());
     return both;
   }
-  const bool floats = row_of(kind).floats;
+  const bool floats = has(kind, kFloats);
   bool any_varies = false;
   for (size_t i = 0; i < inputs.size(); ++i)
     any_varies = any_varies || (inputs[i].is_floating_point() && inputs[i].numel() > 0 && !facts[i].fixed);

@@ -70,13 +70,6 @@ int64_t bytes_of(const State& state) {
   return bytes;
 }
 
-// What operators count up as they write.
-std::vector<uint32_t> versions_of(const State& state) {
-  std::vector<uint32_t> versions;
-  for (const at::Tensor& tensor : state) versions.push_back(tensor.defined() ? tensor._version() : 0);
-  return versions;
-}
-
 // All are moved but `kept`, by value of the graph.
 State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device device, const std::set<size_t>& kept,
                   bool keeps_round) {
@@ -180,12 +173,11 @@ Status TrialMaker::try_on_host(const std::vector<IValue>& leaves, const State& s
 // Each buffer that a call changes is given another value, to see whether the outputs change.
 void TrialMaker::find_read_state() {
   const auto& nodes = reference_.forward.nodes;
-  const bool may_change =
-      std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
-                  [](auto& each) { return each.is_buffer; }) ||
-      std::any_of(nodes.begin(), nodes.end(), [](auto& node) {
-        return short_name(node).ends_with("_") || short_name(node).find("batch_norm") != std::string_view::npos;
-      });
+  const bool may_change = std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
+                                      [](auto& each) { return each.is_buffer; }) ||
+                          std::any_of(nodes.begin(), nodes.end(), [](auto& node) {
+                            return is_in_place(node) || short_name(node).find("batch_norm") != std::string_view::npos;
+                          });
   if (reference_.parameters.empty() || !may_change) return;
   auto leaves = fresh_inputs(options_.seed);
   if (!leaves.ok()) return;
@@ -392,12 +384,7 @@ Result<Trial> TrialMaker::run_eager(Trial trial) const {
     trial.mutated.push_back(i);
     trial.mutated_expected.push_back({inputs_after[i], {}, {}});
   }
-  std::vector<bool> written(versions.size());
-  const std::vector<uint32_t> now = versions_of(state);
-  constexpr int64_t kFew = 1 << 16;  // elements: cheap to compare. Not all operators count (`batch_norm`)
-  for (size_t i = 0; i < written.size(); ++i)
-    written[i] = now[i] != versions[i] || (state[i].defined() && state[i].numel() <= kFew);
-  trial.state = changed_state(trial.before ? weights(trial.weights) : before, before, state, written);
+  trial.state = changed_state(trial.before ? weights(trial.weights) : before, before, state, versions);
   return trial;
 }
 

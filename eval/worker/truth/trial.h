@@ -160,9 +160,10 @@ class TrialMaker {
   State state_before(const Trial& trial) const;
   std::vector<c10::IValue> exact_leaves(const std::vector<c10::IValue>& leaves, Nudge nudge, c10::Device device) const;
   State exact_state_before(const Trial& trial, Nudge nudge, c10::Device device) const;
-  // `written`: which parameters were, by value of the graph; whether buffers were their elements tell.
+  // `versions`: of what became `after`, before the call. Large parameters are looked at only if it was written.
   std::vector<ChangedState> changed_state(const State& start, const State& before, const State& after,
-                                          const std::vector<bool>& written) const;
+                                          const std::vector<uint32_t>& versions) const;
+  static std::vector<uint32_t> versions_of(const State& state);
   // Returns the state after the call.
   Result<State> add_truth(Trial& trial) const;
   // Of a trial's leaves and seed, with one of the weight sets; in slices if that is planned.

@@ -25,13 +25,24 @@ std::string ChangedState::described() const {
   return fmt::format("the {} `{}`", is_buffer ? "buffer" : "parameter", name);
 }
 
+// What operators count up as they write.
+std::vector<uint32_t> TrialMaker::versions_of(const State& state) {
+  std::vector<uint32_t> versions;
+  for (const at::Tensor& tensor : state) versions.push_back(tensor.defined() ? tensor._version() : 0);
+  return versions;
+}
+
 // What calls since the start have changed; a counter counts in the last one of them.
 std::vector<ChangedState> TrialMaker::changed_state(const State& start, const State& before, const State& after,
-                                                    const std::vector<bool>& written) const {
+                                                    const std::vector<uint32_t>& versions) const {
+  constexpr int64_t kFew = 1 << 16;  // elements: cheap to compare. Not all operators count (`batch_norm`)
+  const auto is_untouched = [&](const ParameterInfo& parameter, size_t value) {
+    return !parameter.is_buffer && after[value].numel() > kFew && after[value]._version() == versions[value];
+  };
   std::vector<ChangedState> changed;
   for (auto& parameter : reference_.parameters) {
     const auto value = static_cast<size_t>(parameter.value);
-    if (parameter.value < 0 || !before[value].defined() || (!parameter.is_buffer && !written[value])) continue;
+    if (parameter.value < 0 || !before[value].defined() || is_untouched(parameter, value)) continue;
     if (digest_of(start[value]) == digest_of(after[value])) continue;
     const at::Tensor &was = before[value], &is = after[value];
     const bool counts = is.numel() == 1 && at::isIntegralType(is.scalar_type(), /*includeBool=*/false) &&
