@@ -45,7 +45,7 @@ std::unordered_map<const VarData*, int> count_uses(const Stmt& body) {
 
 class Simplifier : public Rewriter {
  public:
-  explicit Simplifier(const Program& program) {
+  Simplifier(const Program& program, const VarRanges& known) : ranges_(known) {
     // An extent of a tensor is not negative.
     for (const Var& symbol : program.symbols) ranges_[symbol.get()] = {0, type_bounds(symbol->type).hi};
   }
@@ -63,6 +63,7 @@ class Simplifier : public Rewriter {
     for (size_t k = 0; k < result.grid.size(); ++k) {
       set_range(kernel.block_vars[k], bounds(result.grid[k], ranges_).hi);
     }
+    for (size_t k = 0; k < kernel.thread_vars.size(); ++k) set_range(kernel.thread_vars[k], kernel.threads[k]);
     uses_ = count_uses(kernel.body);
     by_threads_ = !kernel.thread_vars.empty() || contains<Roles>(kernel.body);
     result.body = as_block(rewrite(kernel.body), kernel.body->span);
@@ -86,7 +87,8 @@ class Simplifier : public Rewriter {
   VarRanges ranges_;
   std::unordered_map<const VarData*, Expr> values_;  // of variables that are replaced
   std::unordered_map<const VarData*, int> uses_;
-  bool by_threads_ = false;  // statements outside parallel loops are done by each thread for itself
+  std::vector<Let> definitions_;  // of integers, those whose range is known from what they are computed of
+  bool by_threads_ = false;       // statements outside parallel loops are done by each thread for itself
 
   Expr value_of(const Var& v) const {
     const auto found = values_.find(v.get());
@@ -113,10 +115,30 @@ class Simplifier : public Rewriter {
   }
   Stmt body_under(const Expr& condition, bool holds, const Stmt& s) {
     const VarRanges outside = ranges_;
-    ranges_ = assume(condition, holds, ranges_);
+    ranges_ = assume(with_definitions(condition), holds, ranges_);
+    narrow_definitions();
     Stmt result = body(s);
     ranges_ = outside;
     return result;
+  }
+
+  // Conditions that have names, written out.
+  Expr with_definitions(const Expr& condition) const {
+    return substitute(condition, [&](const Var& var) -> Expr {
+      const auto known = std::find_if(definitions_.rbegin(), definitions_.rend(),
+                                      [&](const Let& let) { return let.var == var && var->type.is_bool(); });
+      return known == definitions_.rend() ? nullptr : known->value;
+    });
+  }
+
+  // What a condition says of a variable holds of what was computed of it before.
+  void narrow_definitions() {
+    for (const Let& let : definitions_) {
+      Bounds& range = ranges_[let.var.get()];
+      const Bounds computed = bounds(let.value, ranges_);
+      const Bounds both{std::max(range.lo, computed.lo), std::min(range.hi, computed.hi)};
+      if (both.lo <= both.hi) range = both;
+    }
   }
 
   Stmt loop(const For& n, const Stmt& s) {
@@ -183,13 +205,18 @@ class Simplifier : public Rewriter {
                         std::holds_alternative<VarRef>(value->node);
     if (simple) values_[n.var.get()] = value;
     if (simple || uses_.count(n.var.get()) == 0) return nullptr;
-    if (value->type.is_int() || value->type.is_bool()) ranges_[n.var.get()] = bounds(value, ranges_);
+    if (value->type.is_int() || value->type.is_bool()) {
+      ranges_[n.var.get()] = bounds(value, ranges_);
+      if (!has_loads(value)) definitions_.push_back({n.var, value});
+    }
     return value == n.value ? s : make_stmt(Let{n.var, value}, s->span);
   }
 
   Stmt block(const Block& n, const Stmt& s) {
     Block fresh;
+    const size_t known = definitions_.size();
     for (const Stmt& child : n.body) append(fresh, rewrite(child));
+    definitions_.resize(known);
     return fresh.body == n.body ? s : make_stmt(std::move(fresh), s->span);
   }
 
@@ -209,10 +236,10 @@ constexpr int kMostRounds = 8;
 
 }  // namespace
 
-Program simplify(const Program& program) {
+Program simplify(const Program& program, const VarRanges& known) {
   Program current = program;
   for (int round = 0; round < kMostRounds; ++round) {
-    Program next = Simplifier(current).rewrite(current);
+    Program next = Simplifier(current, known).rewrite(current);
     if (same_nodes(current, next)) break;
     current = std::move(next);
   }

@@ -10,7 +10,8 @@
 
 namespace tilepilot::passes {
 
-ir::Program simplify(const ir::Program& program);
+// `known`: of variables that the program does not bind.
+ir::Program simplify(const ir::Program& program, const ir::VarRanges& known = {});
 ir::Expr simplify(const ir::Expr& expr, const ir::VarRanges& ranges);
 
 }  // namespace tilepilot::passes

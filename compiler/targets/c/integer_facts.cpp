@@ -92,6 +92,10 @@ void IntegerFacts::learn(const ir::Kernel& kernel) {
       [&](const ir::Stmt& stmt) {
         const auto* let = std::get_if<ir::Let>(&stmt->node);
         if (let != nullptr && is_index_arithmetic(let->value)) set_value(let->var, let->value);
+        if (let != nullptr && let->value->type.is_bool()) {
+          known_.push_back(let->var);
+          conditions_[let->var.get()] = let->value;
+        }
         const auto* loop = std::get_if<ir::For>(&stmt->node);
         for (size_t k = 0; loop != nullptr && k < loop->vars.size(); ++k)
           set_extent(loop->vars[k], loop->extents[k], INT64_MAX);
@@ -131,7 +135,11 @@ std::optional<ir::Bounds> IntegerFacts::exact(const ir::Var& var) const {
     return known != ranges_.end() ? known->second : ir::type_bounds(var->type);
   }
   if (const auto found = exact_lets_.find(var.get()); found != exact_lets_.end()) return found->second;
-  const auto result = exact(value->second);
+  auto result = exact(value->second);
+  if (const auto narrowed = ranges_.find(var.get()); result && narrowed != ranges_.end()) {
+    const ir::Bounds both{std::max(result->lo, narrowed->second.lo), std::min(result->hi, narrowed->second.hi)};
+    if (both.lo <= both.hi) result = both;
+  }
   exact_lets_.emplace(var.get(), result);
   return result;
 }
@@ -271,9 +279,103 @@ bool IntegerFacts::is_positive(const ir::Affine& form) const {
 
 size_t IntegerFacts::assume(const ir::Expr& condition) {
   const size_t before = assumed_.size();
-  collect_comparisons(*this, condition, assumed_);
+  const auto named = [&](const ir::Var& var) -> ir::Expr {
+    const auto found = conditions_.find(var.get());
+    return found == conditions_.end() ? nullptr : found->second;
+  };
+  collect_comparisons(*this, conditions_.empty() ? condition : ir::substitute(condition, named), assumed_);
+  for (size_t fact = before; fact < assumed_.size(); ++fact) narrow(fact);
   return assumed_.size() - before;
 }
+
+// A form of one variable alone is a bound of it.
+void IntegerFacts::narrow(size_t fact) {
+  const ir::Affine& form = assumed_[fact];
+  if (form.terms.size() != 1 || form.constant == INT64_MIN) return;
+  const auto& [var, coefficient] = form.terms[0];
+  if (coefficient == INT64_MIN) return;
+  const auto known = ranges_.find(var.get());
+  ir::Bounds range = known != ranges_.end() ? known->second : ir::type_bounds(var->type);
+  if (coefficient > 0)
+    range.lo = std::max(range.lo, int64_t(-ir::floor_div(form.constant, coefficient)));
+  else
+    range.hi = std::min(range.hi, int64_t(ir::floor_div(form.constant, -coefficient)));
+  if (range.lo > range.hi || (known != ranges_.end() && range == known->second)) return;
+  narrowed_.push_back({fact, var.get(), known != ranges_.end() ? std::optional(known->second) : std::nullopt});
+  known_.push_back(var);
+  ranges_[var.get()] = range;
+  exact_lets_.clear();
+}
+
+void IntegerFacts::forget(size_t facts) {
+  assumed_.resize(assumed_.size() - facts);
+  for (; !narrowed_.empty() && narrowed_.back().fact >= assumed_.size(); narrowed_.pop_back()) {
+    const Narrowed& last = narrowed_.back();
+    if (last.before)
+      ranges_[last.var] = *last.before;
+    else
+      ranges_.erase(last.var);
+    exact_lets_.clear();
+  }
+}
+
+namespace {
+
+// e // divisor + constant, divisor > 0
+struct Quotient {
+  ir::Expr e;
+  int64_t divisor, constant;
+};
+
+std::optional<Quotient> as_quotient(const ir::Expr& expr) {
+  using ir::BinaryOp;
+  const auto* node = ir::as<ir::Binary>(expr);
+  if (node == nullptr) return std::nullopt;
+  const auto number = ir::constant_int(node->right);
+  if (!number) return std::nullopt;
+  if (node->op == BinaryOp::floor_div && *number > 0) return Quotient{node->left, *number, 0};
+  if (node->op != BinaryOp::add && node->op != BinaryOp::sub) return std::nullopt;
+  auto inner = as_quotient(node->left);
+  const bool overflows =
+      inner && (node->op == BinaryOp::add ? __builtin_add_overflow(inner->constant, *number, &inner->constant)
+                                          : __builtin_sub_overflow(inner->constant, *number, &inner->constant));
+  return overflows ? std::nullopt : inner;
+}
+
+// a * first + b * second + constant; nullopt if a number leaves 64 bits.
+std::optional<ir::Affine> combined(const ir::Affine& a, int64_t first, const ir::Affine& b, int64_t second,
+                                   ir::Wide constant) {
+  ir::Affine result;
+  const auto fits = [](ir::Wide value) { return value >= INT64_MIN && value <= INT64_MAX; };
+  constant += ir::Wide(a.constant) * first + ir::Wide(b.constant) * second;
+  if (!fits(constant)) return std::nullopt;
+  result.constant = static_cast<int64_t>(constant);
+  const auto add = [&](const ir::Var& var) {
+    const ir::Wide sum = ir::Wide(a.coefficient(var)) * first + ir::Wide(b.coefficient(var)) * second;
+    if (sum != 0 && fits(sum) && result.coefficient(var) == 0) result.terms.push_back({var, static_cast<int64_t>(sum)});
+    return fits(sum);
+  };
+  const auto add_all = [&](const ir::Affine& form) {
+    return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& term) { return add(term.var); });
+  };
+  return add_all(a) && add_all(b) ? std::optional(std::move(result)) : std::nullopt;
+}
+
+// lesser <= greater, or lesser < greater, where one side is a quotient: a comparison of what it divides.
+std::optional<ir::Affine> compared_quotient(const IntegerFacts& facts, const ir::Expr& lesser, const ir::Expr& greater,
+                                            bool strict) {
+  const auto low = as_quotient(facts.expand(lesser)), high = as_quotient(facts.expand(greater));
+  if (low.has_value() == high.has_value()) return std::nullopt;
+  const Quotient& quotient = low ? *low : *high;
+  const auto other = facts.affine(low ? greater : lesser), divided = facts.affine(quotient.e);
+  if (!other || !divided) return std::nullopt;
+  const int64_t c = quotient.divisor;
+  const ir::Wide gap = ir::Wide(quotient.constant) + (low ? int64_t{strict} : -int64_t{strict});
+  // e // c + k <= x - s: e <= c * (x - s - k) + c - 1. And x + s <= e // c + k: c * (x + s - k) <= e.
+  return low ? combined(*other, c, *divided, -1, c - 1 - c * gap) : combined(*other, -c, *divided, 1, c * gap);
+}
+
+}  // namespace
 
 bool collect_comparisons(const IntegerFacts& facts, const ir::Expr& condition, std::vector<ir::Affine>& forms) {
   using ir::BinaryOp;
@@ -285,11 +387,17 @@ bool collect_comparisons(const IntegerFacts& facts, const ir::Expr& condition, s
   const bool greater = node->op == BinaryOp::gt || node->op == BinaryOp::ge;
   if (!less && !greater) return false;
   if (!facts.is_exact(node->left) || !facts.is_exact(node->right)) return false;
+  const bool strict = node->op == BinaryOp::lt || node->op == BinaryOp::gt;
   const auto left = facts.affine(node->left), right = facts.affine(node->right);
-  if (!left || !right) return false;
+  if (!left || !right) {
+    auto form = less ? compared_quotient(facts, node->left, node->right, strict)
+                     : compared_quotient(facts, node->right, node->left, strict);
+    if (form) forms.push_back(std::move(*form));
+    return form.has_value();
+  }
   auto room = less ? ir::difference(*right, *left) : ir::difference(*left, *right);
   if (!room) return false;
-  if (node->op == BinaryOp::lt || node->op == BinaryOp::gt) room->constant -= 1;
+  if (strict) room->constant -= 1;
   forms.push_back(*room);
   return true;
 }

@@ -46,7 +46,7 @@ class IntegerFacts {
 
   // Until `forget` the condition, a conjunction of exact comparisons, holds. Gives how many facts that added.
   size_t assume(const ir::Expr& condition);
-  void forget(size_t facts) { assumed_.resize(assumed_.size() - facts); }
+  void forget(size_t facts);
 
   // With lets of index arithmetic replaced by their values.
   ir::Expr expand(const ir::Expr& expr) const;
@@ -55,8 +55,16 @@ class IntegerFacts {
   std::vector<ir::Var> known_;  // kept, so that no other variable gets the address of one that is known here
   ir::VarRanges ranges_;
   std::unordered_map<const ir::VarData*, ir::Expr> values_;
+  std::unordered_map<const ir::VarData*, ir::Expr> conditions_;                           // of lets of type bool
   std::vector<ir::Affine> assumed_;                                                       // forms that are not negative
   mutable std::unordered_map<const ir::VarData*, std::optional<ir::Bounds>> exact_lets_;  // found before
+  // Variables whose range a form of `assumed_` made smaller, in order, and what it was without.
+  struct Narrowed {
+    size_t fact;
+    const ir::VarData* var;
+    std::optional<ir::Bounds> before;
+  };
+  std::vector<Narrowed> narrowed_;
 
   // Its values in 64 bits; nullopt if it is no index arithmetic, or not exact as far as is known.
   std::optional<ir::Bounds> exact(const ir::Expr& expr) const;
@@ -67,6 +75,7 @@ class IntegerFacts {
   ir::Expr expand_sums(const ir::Expr& expr) const;
   bool is_positive(const ir::Affine& form) const;
   void learn_extent(const ir::Var& var, const ir::Expr& extent);
+  void narrow(size_t fact);
 };
 
 // Conjunctions of exact comparisons as forms that are not negative where they hold. False if there is another part:
