@@ -203,6 +203,11 @@ class ValueEmitter {
     if (!expr->type.is_small_float()) return value(expr).text;
     if (is_native(expr)) return native(expr);
     if (is_exact_tfloat32(expr)) return "exact_tfloat32(" + unrounded(expr) + ")";
+    if (const auto* node = ir::as<ir::Reinterpret>(expr); node != nullptr && !expr->type.is_nibble()) {
+      count(expr);
+      return bit_cast(node->value, expr->type);
+    }
+    if (expr->type == ir::kBFloat16 && !rounds(expr)) return "exact_bfloat16(" + raw(expr).text + ")";
     if (context_.operations) context_.operations->rounding(expr, false);
     return narrowing(expr->type) + "(" + unrounded(expr) + ")";
   }
@@ -433,11 +438,15 @@ class ValueEmitter {
     return {fmt::format("{}({})", computed_type(to), code.text)};
   }
 
-  Code reinterpret(const Expr& from, DType to) {
-    if (to.is_nibble()) return nibble(fmt::format("nibble_of({})", element(from)), to);
+  std::string bit_cast(const Expr& from, DType to) {
     std::string bits = element(from);
     if (from->type.is_bool()) bits = "uint8_t(" + bits + ")";
-    std::string text = fmt::format("__builtin_bit_cast({}, {})", stored_type(to), bits);
+    return fmt::format("__builtin_bit_cast({}, {})", stored_type(to), bits);
+  }
+
+  Code reinterpret(const Expr& from, DType to) {
+    if (to.is_nibble()) return nibble(fmt::format("nibble_of({})", element(from)), to);
+    std::string text = bit_cast(from, to);
     if (to.is_small_float()) text = "to_float(" + text + ")";
     if (to.is_bool()) return {text + " != 0", kEqual};
     return {std::move(text)};
