@@ -43,11 +43,9 @@ struct PreludeFunction {
   std::string_view name;
   int64_t fp32, integer, comparisons, conversions;
 };
-constexpr PreludeFunction kPreludeFunctions[] = {{"split_floats", 1, 0, 0, 2},
-                                                 {"low_digits", 1, 1, 0, 1},
-                                                 {"bound_sums", 0, 0, 1, 0},
-                                                 {"keep_largest", 0, 0, 1, 0},
-                                                 {"keep_smallest", 0, 0, 1, 0}};
+constexpr PreludeFunction kPreludeFunctions[] = {{"split_floats", 1, 0, 0, 2},  {"low_digits", 1, 1, 0, 1},
+                                                 {"bound_sums", 0, 0, 1, 0},    {"keep_largest", 0, 0, 1, 0},
+                                                 {"keep_smallest", 0, 0, 1, 0}, {"narrow_pair", 0, 0, 0, 2}};
 // Of sums of four registers, which are bounded and added.
 constexpr std::string_view kSplitProduct = "split_product";
 constexpr int64_t kSplitSums = 4;

@@ -3,13 +3,16 @@
 #include <algorithm>
 
 #include "compiler/ir/cluster.h"
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/passes/iteration_races.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/unwritten_reads.h"
 #include "compiler/targets/c/expr.h"
+#include "compiler/targets/cuda/conversion_pairs.h"
 #include "compiler/targets/cuda/emit.h"
 #include "compiler/targets/cuda/load_hoisting.h"
+#include "compiler/targets/cuda/load_unrolling.h"
 #include "compiler/targets/cuda/operation_counters.h"
 #include "compiler/targets/cuda/prelude.h"
 #include "compiler/targets/cuda/target_lowering.h"
@@ -87,7 +90,13 @@ class LaunchEmitter {
     operations_.start_statement(lowered_.kernel.span);
     name_parameters();
     name_places();
-    for (const ir::Buffer& buffer : lowered_.kernel.allocations) declare(buffer);
+    const ir::Effects named = ir::effects_of(lowered_.kernel.body);
+    const auto is_idle = [&](const ir::Buffer& buffer) {  // what a branch left behind that is never taken
+      return buffer->scope == ir::Scope::local && !named.reads.contains(buffer.get()) &&
+             !named.writes.contains(buffer.get()) && !is_under_another(buffer);
+    };
+    for (const ir::Buffer& buffer : lowered_.kernel.allocations)
+      if (!is_idle(buffer)) declare(buffer);
     make_barriers();
     put_counter(context_);
     cuda::emit(context_, lowered_.kernel.body);
@@ -100,8 +109,8 @@ class LaunchEmitter {
     const int64_t threads = thread_count(lowered_.kernel);
     const std::vector<c::OperationCounter> operation_counters = std::move(operations_).operation_counters();
     source += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{\n{}{}}}\n", threads,
-                          lowered_.alone ? ", 1" : "", function, fmt::join(parameters_, ", "),
-                          context_.declarations.text(), without_empty(operation_counters, context_.body.text()));
+                          fewest_blocks(threads), function, fmt::join(parameters_, ", "), context_.declarations.text(),
+                          without_empty(operation_counters, context_.body.text()));
     Launch launch{function, lowered_.kernel.grid, lowered_.kernel.threads,    shared_bytes_,
                   false,    lowered_.persistent,  std::move(context_.checks), std::move(maps_)};
     launch.local_bytes = local_bytes_;
@@ -224,6 +233,21 @@ class LaunchEmitter {
     operations_.add(c::Operation::integer, 2 * static_cast<int64_t>(kernel.threads.size() - 1));
   }
 
+  bool is_under_another(const ir::Buffer& buffer) const {
+    return std::any_of(lowered_.kernel.allocations.begin(), lowered_.kernel.allocations.end(),
+                       [&](const ir::Buffer& other) { return other->base == buffer || other->address == buffer; });
+  }
+
+  // ptxas saves registers for the sake of more blocks, and has the loads of a thread wait for each other. Where a
+  // thread keeps little, half of the threads that fit, with twice the registers, are enough.
+  std::string fewest_blocks(int64_t threads) const {
+    constexpr int64_t kLittle = 128, kThreads = 1024;
+    if (lowered_.alone) return ", 1";
+    const int64_t by_memory = shared_bytes_ > 0 ? machine_.shared_bytes / shared_bytes_ : kThreads;
+    const int64_t blocks = std::clamp<int64_t>(kThreads / threads, 1, std::max<int64_t>(by_memory, 1));
+    return local_bytes_ <= kLittle && !lowered_.multiplies ? fmt::format(", {}", blocks) : "";
+  }
+
   void declare(const ir::Buffer& buffer) {
     int64_t elements = 1;
     for (const int64_t extent : c::extents(buffer)) elements *= extent;
@@ -292,11 +316,6 @@ class LaunchEmitter {
 
 namespace {
 
-bool deals_out_registers(const ir::Stmt& stmt) {
-  const auto* call = ir::as<ir::ExternCall>(stmt);
-  return call && call->function.starts_with("set_registers_");
-}
-
 Status check_clusters(const ir::Kernel& kernel, const Machine& machine) {
   if (machine.has_clusters) return {};
   Span span;
@@ -313,6 +332,18 @@ Status check_clusters(const ir::Kernel& kernel, const Machine& machine) {
   if (!ir::contains(kernel.body, needs_cluster)) return {};
   return make_error(DiagnosticKind::unsupported_tile_feature, span, machine.target + " has no clusters of blocks",
                     "use the target cuda:sm_90a, or let blocks do without each other");
+}
+
+bool deals_out_registers(const ir::Stmt& stmt) {
+  const auto* call = ir::as<ir::ExternCall>(stmt);
+  return call && call->function.starts_with("set_registers_");
+}
+
+ir::VarRanges ranges_of_threads(const LoweredKernel& lowered) {
+  ir::VarRanges ranges;
+  for (const auto& [var, extent] : lowered.extents) ranges[var.get()] = {0, extent - 1};
+  ranges[lowered.thread.get()] = {0, thread_count(lowered.kernel) - 1};
+  return ranges;
 }
 
 }  // namespace
@@ -344,10 +375,11 @@ Result<GeneratedCode> generate(const ir::Program& given, Architecture architectu
     }
     ir::Program one = program;
     one.kernels = {lowered.kernel};
-    lowered.kernel = passes::simplify(one).kernels[0];
-    lowered.kernel.body = hoist_loads(lowered.kernel.body);
+    lowered.kernel = passes::simplify(one, ranges_of_threads(lowered)).kernels[0];
+    lowered.kernel.body = pair_conversions(hoist_loads(unroll_loads(lowered.kernel.body)));
     // ptxas has to know how many registers a thread begins with.
     lowered.alone = ir::contains(lowered.kernel.body, deals_out_registers);
+    lowered.multiplies = ir::contains<ir::Gemm, ir::Mma>(program.kernels[k].body);
     const std::string function = fmt::format("{}_{}", name, k);
     code.launches.push_back(TRY(LaunchEmitter(program, lowered, machine, options).run(function, code.source)));
   }

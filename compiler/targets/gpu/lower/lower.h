@@ -29,6 +29,7 @@ struct LoweredKernel {
   std::vector<std::pair<ir::Var, int64_t>> extents = {};  // variables whose values are in [0, extent)
   bool persistent = false;                                // see Launch
   bool alone = false;                                     // one block on a multiprocessor, with all of its registers
+  bool multiplies = false;                                // matrices, whose parts fill the registers of a thread
   std::vector<Diagnostic> warnings = {};
   std::vector<Decision> decisions = {};  // of planning and lowering
   bool shares_in_cluster = false;        // memory of other blocks, which must be there as long as this one
