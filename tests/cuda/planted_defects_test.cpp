@@ -125,7 +125,7 @@ std::vector<Sown> sown_in_rows() {
        "y[bx * 64 + i] ="},
       {"updates that are not atomic", older, kRows, "atomic_update<add_update>(n + t0 % 4, 1)", "n[t0 % 4] += 1",
        DefectKind::data_race, "atomic add"},
-      {"beyond a buffer", older, kRows, "thread * 4 < 500", "thread * 4 < 508", DefectKind::out_of_bounds, "copy x["},
+      {"beyond a buffer", older, kRows, "thread < 125", "thread < 127", DefectKind::out_of_bounds, "copy x["},
       {"beyond a tile", older, kRows, "tile[511 -", "tile[512 -", DefectKind::out_of_bounds, "row[i, j] ="},
       {"misaligned", older, kRows, "x + bx * 500 +", "x + bx * 500 + 1 +", DefectKind::misaligned, "copy x["},
       {"no start of a sum", older, kRows, "total_part[0] = 0.0f;", "", DefectKind::uninitialised_read, "reduce sum"},

@@ -104,6 +104,11 @@ class Pipeliner : public ir::Rewriter {
     result_.beginning.push_back(ir::make_stmt(ir::Store{ring.phases, {ir::int_imm(0)}, ir::int_imm(0)}, span));
   }
 
+  // `first` may be null.
+  static Expr both(const Expr& first, const Expr& second) {
+    return first ? ir::binary(BinaryOp::logical_and, first, second, second->span) : second;
+  }
+
   // What an iteration does with its tiles, and when.
   struct Iteration {
     Expr condition;
@@ -118,8 +123,8 @@ class Pipeliner : public ir::Rewriter {
     const Expr& count = loop.extents[0];
     const Expr k = ir::var_ref(var, span);
     use_engine(ring, !condition, span);
-    const auto guarded = [&](const Expr& number, std::vector<Stmt>& out) {
-      const Expr exists = ir::binary(BinaryOp::lt, number, count, span);
+    const auto guarded = [&](const Expr& number, const Expr& wanted, std::vector<Stmt>& out) {
+      const Expr exists = both(wanted, ir::binary(BinaryOp::lt, number, count, span));
       Stmt copies = block(ring.copies_of(var, number), span);
       if (condition) {
         const Expr then =
@@ -130,24 +135,30 @@ class Pipeliner : public ir::Rewriter {
       if (!ring.full) out.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::commit_copies, 0}, span));
     };
     const Stmt barrier_cycles = ir::make_stmt(ir::Sync{}, span);
+    // TMA fills the last slot with the others, as nothing has been read from it yet. Groups of cp.async are counted.
+    const int64_t filled = ring.full ? stages : stages - 1;
+    const auto refill = [&](std::vector<Stmt>& out) {
+      const Expr read = ring.full ? ir::binary(BinaryOp::gt, k, ir::int_imm(0, var->type), span) : nullptr;
+      guarded(sum(k, stages - 1), read, out);
+    };
     std::vector<Stmt> all;
     if (depth_ > 0) all.push_back(barrier_cycles);  // readers of an earlier run of this loop
-    for (int64_t stage = 0; stage + 1 < stages; ++stage) guarded(ir::int_imm(stage, var->type), all);
+    for (int64_t stage = 0; stage < filled; ++stage) guarded(ir::int_imm(stage, var->type), nullptr, all);
     std::vector<Stmt> body;
-    if (condition) return conditional(loop, ring, iteration, guarded, std::move(all), span);
+    if (condition) return conditional(loop, ring, iteration, refill, std::move(all), span);
     ring.wait_for(k, span, body);
     if (const std::vector<Stmt> products = loops_.async_gemms(ring.copies, rest); !products.empty()) {
       if (!ring.full) body.push_back(barrier_cycles);
       for (const Stmt& product : products) body.push_back(ring.in_slot(k, product));
       body.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, static_cast<int64_t>(products.size())}, span));
       body.push_back(barrier_cycles);
-      guarded(sum(k, stages - 1), body);
+      refill(body);
       all.push_back(serial(loop, block(std::move(body), loop.body->span), span));
       all.push_back(ir::make_stmt(ir::Async{ir::AsyncOp::wait_gemms, 0}, span));
       return block(std::move(all), span);
     }
     body.push_back(barrier_cycles);
-    guarded(sum(k, stages - 1), body);
+    refill(body);
     for (const Stmt& stmt : ir::statements(ring.in_slot(k, rest))) body.push_back(stmt);
     all.push_back(serial(loop, block(std::move(body), loop.body->span), span));
     return block(std::move(all), span);
@@ -201,15 +212,15 @@ class Pipeliner : public ir::Rewriter {
   }
 
   // Iterations that are left out take their turn all the same: their slots stay empty.
-  template <class Guarded>
-  Stmt conditional(const ir::For& loop, const Ring& ring, const Iteration& iteration, const Guarded& guarded,
+  template <class Refill>
+  Stmt conditional(const ir::For& loop, const Ring& ring, const Iteration& iteration, const Refill& refill,
                    std::vector<Stmt> all, Span span) {
     const ir::Var& var = loop.vars[0];
     const Expr k = ir::var_ref(var, span);
     std::vector<Stmt> body, inside;
     ring.wait_for(k, span, ring.full ? inside : body);
     body.push_back(ir::make_stmt(ir::Sync{}, span));
-    guarded(sum(k, loop.num_stages - 1), body);
+    refill(body);
     for (const Stmt& stmt : ir::statements(ring.in_slot(k, iteration.rest))) inside.push_back(stmt);
     body.push_back(ir::make_stmt(ir::If{iteration.condition, block(std::move(inside), span), nullptr}, span));
     all.push_back(serial(loop, block(std::move(body), loop.body->span), span));

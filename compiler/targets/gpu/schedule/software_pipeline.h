@@ -17,7 +17,7 @@
 //          tile of k + 1
 //
 // On sm_90a TMA makes the copies where it can: one thread issues them, and a barrier of each slot tells when its tiles
-// have arrived.
+// have arrived. It fills all S slots before the loop, and a slot again from k = 1 on.
 #pragma once
 
 #include <string>
