@@ -345,7 +345,7 @@ def input_graph(path, program, inputs, weights):
     return writer.finish(structured([fixed(i, leaf) for i, leaf in enumerate(leaves)], spec))
 
 
-def state_entries(model, by_name, weights, state):
+def state_entries(model, by_name, weights, state, inputs_kept):
     buffers = {name for name, _ in model.named_buffers(remove_duplicate=False)}
     entries = []
     values_by_tensor = {}
@@ -353,7 +353,8 @@ def state_entries(model, by_name, weights, state):
         key = weights.add(name, tensor)
         value = by_name.get(name, values_by_tensor.get(key, -1))
         values_by_tensor.setdefault(key, value)
-        entries.append({"name": name, "value": value, "tensor": key, "buffer": name in buffers})
+        entries.append({"name": name, "value": value, "tensor": key, "buffer": name in buffers,
+                        "is_input": name in inputs_kept})
     for entry in entries:  # a tied parameter's other name may come first
         if entry["value"] < 0:
             entry["value"] = max(other["value"] for other in entries if other["tensor"] == entry["tensor"])
@@ -408,6 +409,7 @@ def export_reference(options):
     warnings += assigned
     check_outputs(program)
     forward, by_name = forward_graph(path, program, weights, state)
+    entries = state_entries(model, by_name, weights, state, kept_inputs(model, inputs, program))
     numbers = find_numbers(path, model, inputs, forward, state)
     variants = find_variants(path, model, inputs, (forward, numbers), weights, state)
     recipe = input_graph(path, recipe_program, inputs, weights)
@@ -417,9 +419,8 @@ def export_reference(options):
         "torch_version": torch.__version__, "seed": options.seed, "dtype": options.dtype, "training": model.training,
         "scale": {"factor": options.scale or "1", "sizes": changes},
         "warnings": warnings,
-        "init_inputs": encode_plain(init_inputs), "parameters": state_entries(model, by_name, weights, state),
-        "forward": forward, "inputs": recipe, "numbers": numbers, "variants": variants,
-        "weights": "weights.safetensors",
+        "init_inputs": encode_plain(init_inputs), "parameters": entries, "forward": forward, "inputs": recipe,
+        "numbers": numbers, "variants": variants, "weights": "weights.safetensors",
     }
     write_folder(os.path.abspath(options.out), reference, weights)
     return {"ok": True, "folder": os.path.abspath(options.out), "nodes": len(forward["nodes"]),
@@ -526,7 +527,7 @@ def serve_compiled(options):
 def import_torch():
     global torch, Weights, scaled_source, built_within_memory
     global apart, check_inputs, check_outputs, check_second_call, inputs_without_values
-    global deciding_leaves, export_program, number_leaves, number_places, other_number, other_values, same_form
+    global deciding_leaves, export_program, kept_inputs, number_leaves, number_places, other_number, other_values, same_form
     try:
         with no_collection():
             import torch
@@ -541,6 +542,7 @@ def import_torch():
     with no_collection():
         from tilepilot_export.inputs import apart, check_inputs, check_outputs, check_second_call
         from tilepilot_export.inputs import inputs_without_values
+        from tilepilot_export.kept import kept_inputs
         from tilepilot_export.memory import built_within_memory
         from tilepilot_export.numbers import deciding_leaves, number_leaves, number_places, other_number
         from tilepilot_export.numbers import other_values, same_form

@@ -118,3 +118,36 @@ def goes_on(model, inputs):
             return not same(called_after([]), called_after([first]))
     except Exception:
         return True
+
+
+def shows(node, placeholders):
+    """Whether a node of a graph is one of these placeholders, by name, or a view of one."""
+    while node.op == "call_function":
+        returns = getattr(getattr(node.target, "_schema", None), "returns", ())
+        is_view = len(returns) == 1 and returns[0].alias_info is not None and not returns[0].alias_info.is_write
+        if not is_view:
+            return False
+        node = node.args[0]
+    return node.op == "placeholder" and node.name in placeholders
+
+
+def kept_inputs(model, inputs, program):
+    """Names of parameters and buffers that `forward` makes an input itself (`self.last = x`): from then on they are what
+    its memory holds. A graph has a copy instead."""
+    kinds = {spec.arg.name: spec.kind.name for spec in program.graph_signature.input_specs if hasattr(spec.arg, "name")}
+    inputs_of_graph = {name for name, kind in kinds.items() if kind == "USER_INPUT"}
+    state = {name for name, kind in kinds.items() if kind in ("PARAMETER", "BUFFER")}
+    aten = torch.ops.aten
+    copies = [node for node in program.graph.nodes if node.target in (aten.copy_.default, aten.set_.source_Tensor)]
+    if not any(shows(node.args[0], state) and shows(node.args[1], inputs_of_graph) for node in copies):
+        return set()
+    leaves = torch.utils._pytree.tree_leaves(list(inputs))
+    if any(isinstance(leaf, torch.Tensor) and leaf.is_meta for leaf in leaves):
+        return set()
+    copied, given = copy.deepcopy(model), copy.deepcopy(list(inputs))
+    with torch.no_grad():
+        copied(*given)
+    places = {leaf.untyped_storage().data_ptr() for leaf in torch.utils._pytree.tree_leaves(given)
+              if isinstance(leaf, torch.Tensor) and leaf.numel()}
+    return {name for name, tensor in copied.state_dict(keep_vars=True).items()
+            if tensor.numel() and tensor.untyped_storage().data_ptr() in places}

@@ -145,13 +145,19 @@ Result<RanCalls> CandidateCalls::go_as_profile() {
   return RanCalls{0, 0, {}, recorder.record()};
 }
 
-// "input 0" or the name of a weight; empty: none.
-std::string CandidateCalls::alias_of(const at::Tensor& tensor, size_t call) const {
+std::string CandidateCalls::input_behind(const at::Tensor& tensor, size_t call) const {
   if (tensor.numel() == 0) return "";
   auto& inputs = inputs_[call];
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (tensor.is_alias_of(inputs[i])) return fmt::format("input {}", i);
   }
+  return "";
+}
+
+// "input 0" or the name of a weight; empty: none.
+std::string CandidateCalls::alias_of(const at::Tensor& tensor, size_t call) const {
+  if (tensor.numel() == 0) return "";
+  if (std::string input = input_behind(tensor, call); !input.empty()) return input;
   for (auto& weight : program_.weights()) {
     if (tensor.is_alias_of(weight.tensor)) return fmt::format("weight `{}`", weight.name);
   }

@@ -44,6 +44,8 @@ class CandidateCalls {
   Result<RanCalls> go();
   // Tensors whose elements are of more than `most_bytes` are not looked at: the judge does not take them.
   Result<FetchedCall> fetch(size_t call, int64_t most_bytes);
+  // "input 0" if the tensor shares its memory with that one of the call; empty: with none.
+  std::string input_behind(const at::Tensor& tensor, size_t call) const;
   // Of a batch that records; nullptr: it does not.
   const RecordedLaunches* recorded() const { return recorded_ ? &*recorded_ : nullptr; }
   // What the judge has not picked by now it will not see. Memory that is worth it goes back to the GPU.

@@ -262,7 +262,11 @@ class CandidateServer {
     if (message.body.at("look_at_weights")) answer["changed_weights"] = changed_weights();
     auto returned = fetched->result.tensors;
     for (size_t index : message.body.at("return_inputs")) returned.push_back(fetched->inputs.at(index));
+    const size_t before = returned.size();
     answer["state"] = add_state(message.body.at("return_state"), returned);
+    answer["state_aliases"] = json::array();
+    for (size_t k = before; k < returned.size(); ++k)
+      answer["state_aliases"].push_back(calls_->input_behind(returned[k], message.body.at("call")));
     return send_tensors(std::move(answer), returned);
   }
 

@@ -35,7 +35,7 @@ std::optional<TrialFailure> TrialCheck::check(int number, const Trial& trial, co
     if (auto failure = check_output({i, parts.match.tensors[i]}, {parts.tensors, strides})) return failure;
   }
   if (auto failure = check_inputs(body, parts.tensors, parts.outputs)) return failure;
-  if (auto failure = check_state(parts.state, parts.buffers())) return failure;
+  if (auto failure = check_state(parts)) return failure;
   if (auto failure = check_weights(body.at("changed_weights"))) return failure;
   ++verdict_.guards_run["reused_memory"];
   if (body.at("earlier_changed").get<bool>()) return TrialFailure{Outcome::rejected, kReusesMemory, "reused_memory"};
@@ -63,7 +63,7 @@ std::string TrialCheck::wrong_under(const StressTrial& stress, const Message& an
   }
   Failure failure;
   if (wrong.empty()) failure = check_inputs(body, parts.tensors, parts.outputs);
-  if (wrong.empty() && !failure) failure = check_state(parts.state, parts.buffers());
+  if (wrong.empty() && !failure) failure = check_state(parts);
   if (wrong.empty() && !failure) failure = check_weights(body.at("changed_weights"));
   if (wrong.empty() && !failure) failure = check_aliases(body.at("aliases"), parts.match.tensors);
   if (failure) wrong = failure->detail;
@@ -77,6 +77,9 @@ std::optional<TrialFailure> TrialCheck::take_apart(const Trial& trial, const Mes
   auto tensors = link_.tensors_of(answer);
   parts.outputs = body.at("outputs");
   parts.state = body.at("state").get<std::vector<std::string>>();
+  parts.state_aliases = body.at("state_aliases").get<std::vector<std::string>>();
+  if (parts.state_aliases.size() != parts.state.size())
+    return TrialFailure{Outcome::rejected, "outputs did not arrive whole", "protocol"};
   if (!tensors.ok()) {
     std::vector<std::vector<int64_t>> shapes;
     for (const Expected& output : trial.outputs) shapes.push_back(output.eager.sizes().vec());
@@ -176,8 +179,9 @@ std::optional<TrialFailure> TrialCheck::check_weights(const std::vector<std::str
 }
 
 // Buffers and parameters that the model changes, by name. A candidate may do without them.
-std::optional<TrialFailure> TrialCheck::check_state(const std::vector<std::string>& names,
-                                                    const std::vector<at::Tensor>& tensors) {
+std::optional<TrialFailure> TrialCheck::check_state(const Parts& parts) {
+  const std::vector<std::string>& names = parts.state;
+  const std::vector<at::Tensor> tensors = parts.buffers();
   std::vector<std::string> missing;
   for (auto& changed : trial_->state) {
     const auto found = std::find(names.begin(), names.end(), changed.name);
@@ -190,8 +194,15 @@ std::optional<TrialFailure> TrialCheck::check_state(const std::vector<std::strin
       missing.push_back(changed.name);
       continue;
     }
+    const size_t place = static_cast<size_t>(found - names.begin());
+    if (const std::string& alias = parts.state_aliases[place]; !alias.empty() && !changed.is_input)
+      return TrialFailure{Outcome::rejected,
+                          fmt::format("after the call {} shares its memory with {}, where the model keeps a copy: it "
+                                      "changes with what is written there next",
+                                      changed.described(), alias),
+                          "aliasing"};
     if (!changed.expected.eager.is_floating_point() && !compares_integers_) continue;
-    const at::Tensor& tensor = tensors[static_cast<size_t>(found - names.begin())];
+    const at::Tensor& tensor = tensors[place];
     const auto strides = changed.expected.eager.strides().vec();
     const auto comparison = compare({tensor, strides}, changed.expected, side_.allowance_of_changed(changed.expected));
     if (comparison.outcome == Outcome::verified) continue;

@@ -50,7 +50,7 @@ class TrialCheck {
   struct Parts {
     StructureMatch match;
     std::vector<at::Tensor> tensors;
-    std::vector<std::string> state;
+    std::vector<std::string> state, state_aliases;  // names, and whose memory each of them shares
     size_t outputs = 0;
     std::vector<at::Tensor> buffers() const {
       return {tensors.end() - static_cast<int64_t>(state.size()), tensors.end()};
@@ -61,7 +61,7 @@ class TrialCheck {
   void hint_at_precision(const Comparison& comparison, const at::Tensor& actual, const Expected& expected);
   Failure check_inputs(const nlohmann::json& body, const std::vector<at::Tensor>& tensors, size_t outputs) const;
   Failure check_weights(const std::vector<std::string>& changed) const;
-  Failure check_state(const std::vector<std::string>& names, const std::vector<at::Tensor>& tensors);
+  Failure check_state(const Parts& parts);
   Failure check_aliases(const nlohmann::json& aliases, const std::vector<size_t>& tensors);
 
   const ReferenceSide& side_;

@@ -44,6 +44,7 @@ struct ChangedState {
   Expected expected;
   bool is_read = true;        // what a call returns depends on it
   bool counts_calls = false;  // one integer, which a call makes larger by one
+  bool is_input = false;      // see ParameterInfo
   // "the buffer `name`"
   std::string described() const;
   // A counter that nothing reads (`num_batches_tracked`) is told, not judged.

@@ -47,7 +47,13 @@ std::vector<ChangedState> TrialMaker::changed_state(const State& start, const St
     const at::Tensor &was = before[value], &is = after[value];
     const bool counts = is.numel() == 1 && at::isIntegralType(is.scalar_type(), /*includeBool=*/false) &&
                         is.item<int64_t>() == was.item<int64_t>() + 1;
-    changed.push_back({parameter.name, parameter.is_buffer, value, {is, {}, {}}, unread_.count(value) == 0, counts});
+    changed.push_back({parameter.name,
+                       parameter.is_buffer,
+                       value,
+                       {is, {}, {}},
+                       unread_.count(value) == 0,
+                       counts,
+                       parameter.is_input});
   }
   return changed;
 }
