@@ -33,13 +33,14 @@ void end_operator(const at::RecordFunction& function, at::ObserverContext*) {
 }
 
 bool holds_numbers(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.layout() == at::kStrided && tensor.is_floating_point() && tensor.numel() > 0;
+  return tensor.defined() && tensor.layout() == at::kStrided && tensor.numel() > 0;
 }
 
 }  // namespace
 
 bool same_numbers(const at::Tensor& tensor, const at::Tensor& weight) {
-  if (tensor.numel() != weight.numel() || !tensor.is_floating_point() || !weight.is_floating_point()) return false;
+  const bool both_float = tensor.is_floating_point() && weight.is_floating_point();
+  if (tensor.numel() != weight.numel() || !(both_float || tensor.scalar_type() == weight.scalar_type())) return false;
   constexpr int64_t kFirst = 16;
   auto equal = [&](int64_t count) {
     return tensor.reshape({-1})

@@ -72,7 +72,7 @@ std::vector<at::Tensor> recognisable_numbers(const std::vector<ModelWeight>& wei
   std::vector<at::Tensor> numbers;
   std::set<std::string> seen;
   for (auto& weight : weights) {
-    bool recognisable = seen.insert(weight.storage).second && weight.tensor.is_floating_point() &&
+    bool recognisable = seen.insert(weight.storage).second && weight.tensor.layout() == at::kStrided &&
                         weight.tensor.numel() > 0 && !constant_of(weight.tensor);
     numbers.push_back(recognisable ? weight.tensor : at::Tensor());
   }

@@ -15,12 +15,14 @@ namespace tilepilot::eval {
 namespace {
 
 // Other values, to see what depends on them. Draws from a generator of its own: the constructor's must not notice.
-std::vector<at::Tensor> moved(const std::vector<ModelWeight>& weights) {
+// `integers`: those change their places, so that indices stay inside what they are for.
+std::vector<at::Tensor> moved(const std::vector<ModelWeight>& weights, bool integers) {
   auto generator = at::detail::createCPUGenerator(1);
   std::vector<at::Tensor> values;
   for (auto& weight : weights) {
     if (!weight.tensor.is_floating_point()) {
-      values.push_back(weight.tensor);
+      const bool moves = integers && weight.tensor.layout() == at::kStrided && weight.tensor.numel() > 1;
+      values.push_back(moves ? weight.tensor.reshape({-1}).roll(1).reshape(weight.tensor.sizes()) : weight.tensor);
       continue;
     }
     auto noise = at::empty(weight.tensor.sizes(), at::kFloat).uniform_(0.25, 0.5, generator);
@@ -85,7 +87,7 @@ void WeightTransfer::find_followers(WeightMatcher& matcher, const ConstructionRe
   std::vector<WeightPair> guesses;
   for (size_t i = 0; i < first_.held.size(); ++i) {
     auto& tensor = first_.held[i].tensor;
-    if (!matcher.is_taken(i) && tensor.is_floating_point() && tensor.numel() > 0) left.push_back(i);
+    if (!matcher.is_taken(i) && tensor.numel() > 0) left.push_back(i);
   }
   births_ = record.births();
   for (auto& pair : matcher.pairs()) {
@@ -96,8 +98,15 @@ void WeightTransfer::find_followers(WeightMatcher& matcher, const ConstructionRe
     births_.push_back(*birth);
   }
   if ((left.empty() && guesses.empty()) || births_.empty() || !repeatable_) return;
-  const auto values = moved(weights_);
+  const bool has_integers = std::any_of(births_.begin(), births_.end(), [&](const Birth& birth) {
+    return !weights_[birth.weight].tensor.is_floating_point();
+  });
+  auto values = moved(weights_, has_integers);
   auto again = tensors_with(values);
+  if (again.empty() && has_integers) {  // the constructor may need them in their order
+    values = moved(weights_, false);
+    again = tensors_with(values);
+  }
   repeatable_ = !again.empty();
   if (!repeatable_) return;
   for (const WeightPair& pair : guesses) {

@@ -1,0 +1,35 @@
+# level: host
+# model: pruned_weights
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+@tilelang.jit(out_idx=[-1])
+def scaled(N, scale=1.0, block=256, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block), threads=128) as bx:
+            for i in T.Parallel(block):
+                if bx * block + i < N:
+                    Y[bx * block + i] = X[bx * block + i] * scale
+
+    return main
+
+
+def times(x, scale):
+    return scaled(x.numel(), scale)(x.contiguous().view(-1)).view(x.shape)
+
+
+class ModelNew(nn.Module):
+    # Other weights have the same mask: it is one of the model's, and not computed again.
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(24, 32))
+        self.register_buffer("mask", self.weight.detach().abs() > 0.5)
+        self.kept = (self.weight.detach() * self.mask).t().contiguous()
+
+    def forward(self, x):
+        return times(x @ self.kept, 1.5)
