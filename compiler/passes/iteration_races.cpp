@@ -10,6 +10,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/visit.h"
+#include "compiler/passes/block_races.h"
 #include "compiler/passes/iteration_conflicts.h"
 
 namespace tilepilot::passes {
@@ -132,102 +133,6 @@ std::vector<IterationRace> iteration_races(const Stmt& stmt) {
   return races;
 }
 
-namespace {
-
-// Walks a kernel with the indices of blocks that no condition so far has told apart.
-class BlockSearch {
- public:
-  explicit BlockSearch(const Kernel& kernel) {
-    for (size_t i = 0; i < kernel.block_vars.size(); ++i)
-      if (constant_int(kernel.grid[i]).value_or(2) > 1) alike_.push_back(kernel.block_vars[i]);
-    if (!alike_.empty()) visit(kernel.body);
-  }
-  std::vector<BlockRace> found;
-
- private:
-  std::vector<Var> alike_;
-  std::unordered_map<const VarData*, Expr> lets_;
-  Variables results_;  // of atomics, shuffles and foreign functions
-
-  // Whether it may be another one in blocks of another index: it names the index, or loads what may differ, or an
-  // atomic has given it, which tells blocks apart.
-  bool may_differ(const Expr& expr, const Var& block) const {
-    bool differs = false;
-    walk(expr, [&](const Expr& part) {
-      differs = differs || as<Load>(part);
-      const auto* use = as<VarRef>(part);
-      if (differs || !use) return;
-      const auto let = lets_.find(use->var.get());
-      differs = use->var == block || results_.contains(use->var.get()) ||
-                (let != lets_.end() && may_differ(let->second, block));
-    });
-    return differs;
-  }
-
-  bool loads_element(const Expr& value, const Store& store) const {
-    bool found = false;
-    walk(value, [&](const Expr& part) {
-      const auto* load = as<Load>(part);
-      found = found || (load && load->buffer == store.buffer &&
-                        std::equal(load->indices.begin(), load->indices.end(), store.indices.begin(),
-                                   store.indices.end(), [](auto& a, auto& b) { return structurally_equal(a, b); }));
-      const auto* use = as<VarRef>(part);
-      const auto let = use ? lets_.find(use->var.get()) : lets_.end();
-      found = found || (let != lets_.end() && loads_element(let->second, store));
-    });
-    return found;
-  }
-
-  void visit(const Stmt& stmt) {
-    if (!stmt || alike_.empty()) return;
-    if (const auto* block = as<Block>(stmt)) {
-      for (const Stmt& part : block->body) visit(part);
-    } else if (const auto* let = as<Let>(stmt)) {
-      lets_.emplace(let->var.get(), let->value);
-    } else if (const auto* choice = as<If>(stmt)) {
-      among_alike_in({choice->condition}, [&] {
-        visit(choice->then);
-        visit(choice->otherwise);
-      });
-    } else if (const auto* loop = as<For>(stmt)) {
-      among_alike_in(loop->extents, [&] { visit(loop->body); });
-    } else if (const auto* store = as<Store>(stmt)) {
-      look(stmt, *store);
-    } else if (const Var result = bound_variable(*stmt)) {
-      results_.insert(result.get());
-    }
-  }
-
-  template <class Then>
-  void among_alike_in(const std::vector<Expr>& exprs, const Then& then) {
-    const std::vector<Var> before = alike_;
-    for (const Expr& expr : exprs) std::erase_if(alike_, [&](const Var& block) { return may_differ(expr, block); });
-    then();
-    alike_ = before;
-  }
-
-  void look(const Stmt& stmt, const Store& store) {
-    if (store.buffer->scope != Scope::global || !loads_element(store.value, store)) return;
-    for (const Var& block : alike_) {
-      const bool own = std::any_of(store.indices.begin(), store.indices.end(),
-                                   [&](const Expr& index) { return may_differ(index, block); });
-      if (own) continue;
-      found.push_back({stmt, block});
-      return;
-    }
-  }
-};
-
-}  // namespace
-
-std::vector<BlockRace> block_races(const Kernel& kernel) {
-  const bool waits = contains(kernel.body, [](const Stmt& stmt) {
-    const auto* sync = as<Sync>(stmt);
-    return sync && sync->scope != SyncScope::block && sync->scope != SyncScope::warp;
-  });
-  return waits ? std::vector<BlockRace>() : BlockSearch(kernel).found;
-}
-
 std::vector<Diagnostic> race_warnings(const Program& program) {
   std::vector<Diagnostic> warnings;
   using Told = std::vector<const BufferData*>;
@@ -255,12 +160,12 @@ std::vector<Diagnostic> race_warnings(const Program& program) {
   for (const Kernel& kernel : program.kernels) {
     walk(kernel.body, warn, [](const Expr&) {});
     Told told;
-    for (const BlockRace& race : block_races(kernel)) {
-      const Buffer& buffer = as<Store>(race.store)->buffer;
+    for (const BlockRace& race : block_races(program, kernel)) {
+      const Buffer& buffer = race.buffer;
       tell(told, buffer,
            {DiagnosticKind::block_race,
             race.store->span,
-            fmt::format("all blocks along `{}` change the same elements of `{}`, each from what it has read: what "
+            fmt::format("blocks along `{}` change the same elements of `{}`, each from what it has read: what "
                         "others do in between is lost",
                         race.block->name, buffer->name),
             {},

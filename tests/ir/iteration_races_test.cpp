@@ -1,5 +1,6 @@
 // Races that are certain, and what is none, or may be none.
 #include "compiler/passes/iteration_races.h"
+#include "compiler/passes/block_races.h"
 
 #include <gmock/gmock.h>
 
@@ -90,8 +91,8 @@ std::vector<std::string> block_races_of(const std::string& body) {
     parallel i in 16 {
 )" + body + "\n    }\n  }\n}\n");
   std::vector<std::string> races;
-  for (const auto& race : passes::block_races(program.kernels[0]))
-    races.push_back(ir::as<ir::Store>(race.store)->buffer->name + " along " + race.block->name);
+  for (const auto& race : passes::block_races(program, program.kernels[0]))
+    races.push_back(race.buffer->name + " along " + race.block->name);
   return races;
 }
 
@@ -101,6 +102,13 @@ TEST(BlockRaces, AreUpdatesOfTheSameElements) {
   EXPECT_THAT(block_races_of("let old: float32 = s[i]\n let more: float32 = old + x[bx, i]\n s[i] = more"),
               ElementsAre("s along bx"));
   EXPECT_THAT(block_races_of("if bx == 0 {\n s[i] = s[i] + x[by, i]\n }"), ElementsAre("s along by"));
+  // Guards and loops that several blocks pass.
+  EXPECT_THAT(block_races_of("if bx * 16 + i < 50 {\n s[i] = s[i] + x[bx * 16 + i, 0]\n }"), ElementsAre("s along bx"));
+  EXPECT_THAT(block_races_of("serial k in 8 - bx * 2 {\n s[i] = s[i] + x[bx * 8 + k, i]\n }"),
+              ElementsAre("s along bx"));
+  EXPECT_THAT(block_races_of("s[bx % 2 * 16 + i] = s[bx % 2 * 16 + i] + x[bx, i]"), ElementsAre("s along bx"));
+  // By way of memory of its own.
+  EXPECT_THAT(block_races_of("own[0] = s[i]\n own[0] = own[0] + x[bx, i]\n s[i] = own[0]"), ElementsAre("s along bx"));
 }
 
 TEST(BlockRaces, AreNotTold) {
@@ -110,11 +118,30 @@ TEST(BlockRaces, AreNotTold) {
   // The last block alone.
   EXPECT_THAT(block_races_of("atomic add x[0, 0], 1.0 -> before: float32\n if before == 7.0 {\n s[i] = s[i] * 2.0\n }"),
               IsEmpty());
+  EXPECT_THAT(block_races_of("if bx * 16 + i < 16 {\n if by == 0 {\n s[i] = s[i] * 2.0\n }\n }"), IsEmpty());
+  EXPECT_THAT(block_races_of("if bx == 0 {\n own[0] = s[i]\n }\n if bx == 1 {\n s[i] = own[0]\n }"), IsEmpty());
+  EXPECT_THAT(block_races_of("if bx * 16 < n {\n s[i] = s[i] * 2.0\n }"), IsEmpty());  // maybe of one block
   // All write, and none reads what others have written.
   EXPECT_THAT(block_races_of("s[i] = x[0, i]"), IsEmpty());
   // Maybe none.
   EXPECT_THAT(block_races_of("s[at[i]] = s[at[i]] + x[bx, i]"), IsEmpty());
   EXPECT_THAT(block_races_of("if x[bx, i] > 0.0 {\n s[i] = s[i] + 1.0\n }"), IsEmpty());
+}
+
+TEST(BlockRaces, AreOfTilesToo) {
+  const auto races_of = [](const std::string& between) {
+    const ir::Program program = parse(R"(program f(x: float32[4, 16], s: float32[16]) {
+  kernel bx in 4 threads 64 {
+    fragment f: float32[16]
+    copy s[0 : +16] -> f
+    parallel i in 16 {
+      f[i] = f[i] + x[bx, i]
+    }
+)" + between + "    copy f -> s[0 : +16]\n  }\n}\n");
+    return passes::block_races(program, program.kernels[0]).size();
+  };
+  EXPECT_EQ(races_of(""), 1u);
+  EXPECT_EQ(races_of("    sync grid\n"), 0u);
 }
 
 TEST(BlockRaces, AreWarnedOfOnceABuffer) {
@@ -128,7 +155,7 @@ TEST(BlockRaces, AreWarnedOfOnceABuffer) {
 })"));
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_EQ(warnings[0].kind, DiagnosticKind::block_race);
-  EXPECT_THAT(warnings[0].message, HasSubstr("all blocks along `bx` change the same elements of `x`"));
+  EXPECT_THAT(warnings[0].message, HasSubstr("blocks along `bx` change the same elements of `x`"));
 }
 
 }  // namespace
