@@ -138,6 +138,29 @@ TEST(ThreadPrograms, ProveWhatAComparisonWithAQuotientSays) {
   EXPECT_THAT(expect_interpreted(rows("bx < (n + 255) // 128 - 1")), is_guarded);
 }
 
+TEST(ThreadPrograms, LoadGuardedElementsUnderAPredicate) {
+  // Three elements further on, of which the last ones are outside of the tensor.
+  const auto shifted = [](const char* type, const char* from) {
+    return fmt::format(R"(program shifted(x: {0}[1000], out: {0}[1000]) {{
+  kernel bx in 8 threads t in 125 {{
+    local own: {0}[1]
+    own[0] = {1}[bx * 125 + t + 3]
+    out[bx * 125 + t] = own[0]
+  }}
+}})",
+                       type, from);
+  };
+  for (const char* type : {"float32", "float16", "bfloat16", "float8_e4m3fn", "int8", "uint16", "int64"})
+    EXPECT_THAT(expect_interpreted(shifted(type, "x")), HasSubstr("load_if(")) << type;
+  EXPECT_THAT(expect_interpreted(shifted("bool", "x")), Not(HasSubstr("load_if(")));
+  const std::string written = R"(program written(x: float32[8], out: float32[1000]) {
+  kernel bx in 1 threads t in 125 {
+    serial i in 8 { out[t] = out[t + i * 130] + x[i] }
+  }
+})";
+  EXPECT_THAT(expect_interpreted(written), Not(HasSubstr("load_if(")));
+}
+
 TEST(ThreadPrograms, FillEveryStageBeforeTheLoop) {
   const std::string text = R"(program sums(x: float32[256, 64], out: float32[64]) {
   kernel bx in 1 threads 128 {

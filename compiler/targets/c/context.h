@@ -106,6 +106,8 @@ struct Context {
   // Loads and stores (their nodes) that are in bounds, and branches (If, Select) whose condition is true, on the path
   // being written.
   std::unordered_set<const void*> proven = {};
+  // Tensors whose elements the prelude's `load_if` reads where a guard stands around them.
+  std::unordered_set<const ir::BufferData*> predicated = {};
   // Where stores to a streamed tensor go instead, while its loop is written.
   std::string stream_target = {};
   bool has_streams = false;

@@ -310,6 +310,10 @@ class ValueEmitter {
     const std::string condition = bounds_condition(context_, node.buffer, node.indices);
     if (condition.empty()) return code;
     const std::string type = computed_type(expr->type);
+    if (context_.predicated.contains(node.buffer.get()) && has_zero_of_bits(expr->type)) {
+      const std::string found = fmt::format("load_if({}, &{})", condition, place(context_, node.buffer, node.indices));
+      return {expr->type.is_small_float() ? "to_float(" + found + ")" : found};
+    }
     if (fails_outside(context_, node.buffer))
       return {fmt::format("{} ? {} : fail_load<{}>(events, {})", condition, code.text, type,
                           context_.add_tile_check(node.buffer, expr->span)),
@@ -317,6 +321,8 @@ class ValueEmitter {
     const char* zero = expr->type == ir::kFloat8E8M0 ? "round_float8_e8m0(0)" : "0";
     return {fmt::format("{} ? {} : {}({})", condition, code.text, type, zero), kTernary};
   }
+
+  static bool has_zero_of_bits(DType type) { return !type.is_bool() && !type.is_nibble() && type != ir::kFloat8E8M0; }
 
   // Its stored form is what memory has: no check, no value that was loaded before.
   bool is_plain(const Expr& expr, const ir::Load& node) {

@@ -99,6 +99,7 @@ class LaunchEmitter {
       if (!is_idle(buffer)) declare(buffer);
     make_barriers();
     put_counter(context_);
+    context_.predicated = read_only_tensors(lowered_.kernel.body);
     cuda::emit(context_, lowered_.kernel.body);
     // Others may still write to this block's memory, or arrive there.
     if (shares_) context_.body.line("sync_cluster();");

@@ -142,15 +142,35 @@ class EarlyLoads : public ir::Rewriter {
 
 }  // namespace
 
-Stmt hoist_loads(const Stmt& body) {
-  // What TMA writes is not among the arguments.
+namespace {
+
+// Whether some statement writes tensors that are not among its arguments: TMA, and stores to places that are loaded.
+bool writes_unnamed(const Stmt& body, const Buffers& written) {
   const bool stores_boxes = ir::contains(body, [](const Stmt& part) {
     const auto* call = ir::as<ir::ExternCall>(part);
     return call != nullptr && call->function.starts_with("tma_store");
   });
+  return stores_boxes ||
+         std::any_of(written.begin(), written.end(), [](const auto* buffer) { return buffer->address; });
+}
+
+}  // namespace
+
+Stmt hoist_loads(const Stmt& body) {
   const Buffers written = written_in(body);
-  const bool anywhere = std::any_of(written.begin(), written.end(), [](const auto* buffer) { return buffer->address; });
-  return stores_boxes || anywhere ? body : EarlyLoads(written).rewrite(body);
+  return writes_unnamed(body, written) ? body : EarlyLoads(written).rewrite(body);
+}
+
+std::unordered_set<const ir::BufferData*> read_only_tensors(const Stmt& body) {
+  const Buffers written = written_in(body);
+  const bool has_views = std::any_of(written.begin(), written.end(), [](const auto* buffer) { return buffer->base; });
+  if (has_views || writes_unnamed(body, written)) return {};
+  Buffers tensors;
+  ir::each_effect(body, [&](const Buffer& buffer, bool) {
+    const bool is_tensor = buffer->scope == ir::Scope::global && !buffer->base && !buffer->address;
+    if (is_tensor && !written.contains(buffer.get())) tensors.insert(buffer.get());
+  });
+  return tensors;
 }
 
 }  // namespace tilepilot::targets::cuda

@@ -2,6 +2,8 @@
 // sum is known comes from memory while the sum is made.
 #pragma once
 
+#include <unordered_set>
+
 #include "compiler/ir/stmt.h"
 
 namespace tilepilot::targets::cuda {
@@ -10,5 +12,9 @@ namespace tilepilot::targets::cuda {
 // @post each load stands where it did, or before statements that neither write memory that others see nor wait for
 // others but the threads of the block; loads keep their order
 ir::Stmt hoist_loads(const ir::Stmt& body);
+
+// Tensors that nothing in the body writes, under any name; none where that is not known.
+// @pre lowered
+std::unordered_set<const ir::BufferData*> read_only_tensors(const ir::Stmt& body);
 
 }  // namespace tilepilot::targets::cuda
