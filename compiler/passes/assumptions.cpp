@@ -47,6 +47,7 @@ class Collector : public ir::Rewriter {
   }
 
   std::vector<Expr> assumptions;
+  std::vector<DroppedAssumption> dropped;
 
  private:
   size_t depth_ = 0, loop_ = 0;
@@ -80,7 +81,7 @@ class Collector : public ir::Rewriter {
     bool changed = false;
     for (const Stmt& part : block.body) {
       if (is_assumption(part)) {
-        add(ir::as<ir::Check>(part)->condition);
+        add(ir::as<ir::Check>(part)->condition, part->span);
         changed = true;
         continue;
       }
@@ -90,7 +91,7 @@ class Collector : public ir::Rewriter {
     return changed ? ir::make_stmt(ir::Block{std::move(kept)}, stmt->span) : stmt;
   }
 
-  void add(const Expr& given) {
+  void add(const Expr& given, Span span) {
     const Expr condition = expanded(given, values_);  // a definition on a condition says nothing of what it is made of
     size_t bound = 0;                                 // the depth at which the last of its variables is
     ir::walk(condition, [&](const Expr& part) {
@@ -98,12 +99,26 @@ class Collector : public ir::Rewriter {
       const auto depth = ref ? depths_.find(ref->var.get()) : depths_.end();
       if (depth != depths_.end()) bound = std::max(bound, depth->second);
     });
-    // As what is to be proven is written: with quotients (`thread // 32`) by their names.
-    if (bound == depth_ && !leaves_[depth_] && !ir::has_loads(condition)) assumptions.push_back(expanded(given, sums_));
+    if (ir::has_loads(condition))
+      dropped.push_back({span, "it is about elements that are loaded: give them a name first"});
+    else if (bound != depth_ || leaves_[depth_])
+      dropped.push_back({span, "what it is about is known further out than the condition or loop that it stands in"});
+    else  // As what is to be proven is written: with quotients (`thread // 32`) by their names.
+      assumptions.push_back(expanded(given, sums_));
   }
 };
 
 }  // namespace
+
+std::vector<DroppedAssumption> dropped_assumptions(const ir::Program& program) {
+  std::vector<DroppedAssumption> all;
+  for (const ir::Kernel& kernel : program.kernels) {
+    Collector collector;
+    collector.rewrite(kernel.body);
+    all.insert(all.end(), collector.dropped.begin(), collector.dropped.end());
+  }
+  return all;
+}
 
 ir::Program collect_assumptions(const ir::Program& program) {
   ir::Program result = program;

@@ -1,6 +1,9 @@
 // What programs promise (`T.assume`): facts that targets may build upon, no code.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "compiler/ir/stmt.h"
 
 namespace tilepilot::passes {
@@ -9,5 +12,12 @@ namespace tilepilot::passes {
 // become the kernel's assumptions, in terms of variables that no definition of integers explains; the others are let
 // go.
 ir::Program collect_assumptions(const ir::Program& program);
+
+// Those that are let go.
+struct DroppedAssumption {
+  Span span;
+  std::string why;
+};
+std::vector<DroppedAssumption> dropped_assumptions(const ir::Program& program);
 
 }  // namespace tilepilot::passes

@@ -9,6 +9,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/layout/print.h"
 #include "compiler/layout/svg.h"
+#include "compiler/passes/assumptions.h"
 #include "compiler/targets/cuda/target_lowering.h"
 #include "compiler/targets/gpu/facts/tensor_facts.h"
 #include "compiler/targets/gpu/lower/lower.h"
@@ -106,6 +107,8 @@ Result<std::string> explanation(const ir::Program& program, Architecture archite
   std::vector<Decision> decisions;
   for (std::vector<Decision>& of_kernel : TRY(decisions_of(program, architecture)))
     for (Decision& decision : of_kernel) decisions.push_back(std::move(decision));
+  for (const passes::DroppedAssumption& dropped : passes::dropped_assumptions(program))
+    decisions.push_back({dropped.span, "assumption", "proves nothing: " + dropped.why});
   std::string text = fmt::format("{}:\n", program.name);
   if (const auto sentences = reliances(program); !sentences.empty())
     text += fmt::format("this version is for launches where {}; others get versions of their own\n",

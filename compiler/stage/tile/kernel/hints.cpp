@@ -71,7 +71,9 @@ const std::vector<TileFunction>& hint_functions() {
       {"annotate_consumer_reg_alloc", "reg_count=", "a hint: registers that computing threads get", accept, kHint},
       {"pdl_trigger", "", "a hint: the next launch may begin", accept, kHint},
       {"pdl_sync", "", "a hint: what needs the launch before begins here", accept, kHint},
-      {"assume", "condition", "the program's word for a fact: code for GPUs need not check what follows from it",
+      {"assume", "condition",
+       "the program's word for a fact: code for GPUs need not check what follows from it; `--explain` names those that "
+       "prove nothing",
        assume},
       {"likely", "condition", "the condition itself, expected to hold", unchanged},
   };
