@@ -166,7 +166,7 @@ bool is_movable_buffer(const GraphValue& value, const at::Tensor& tensor) {
 void move_buffer(at::Tensor tensor, uint64_t seed, BufferMove move) {
   auto generator = generator_on(tensor.device(), seed);
   if (tensor.is_floating_point()) return move_floats(tensor, generator, move);
-  if (is_structured_mask(tensor) || move == BufferMove::stretched) return;
+  if ((is_structured_mask(tensor) && !is_constant(tensor)) || move == BufferMove::stretched) return;
   if (tensor.scalar_type() == at::kBool) return move_truths(tensor, seed);
   if (is_integer(tensor) && move != BufferMove::floats) move_whole_numbers(tensor, seed, move);
 }
@@ -357,13 +357,23 @@ State stretched_weights(const Graph& graph, const State& state, uint64_t seed, S
   return changed_weights(graph, state, seed, unmoved, change);
 }
 
+namespace {
+
+// A buffer that hides what it is multiplied with, or lets all of it through.
+bool is_gate(const at::Tensor& tensor) {
+  const bool may_be = tensor.is_floating_point() || tensor.scalar_type() == at::kBool;
+  return may_be && tensor.numel() > 0 && tensor.eq(tensor.flatten()[0]).all().item<bool>();
+}
+
+}  // namespace
+
 State moved_buffers(const Graph& graph, const State& state, uint64_t seed, BufferMove move) {
   at::NoGradGuard no_grad;
   State result = copy_state(state, false, device_of(state));
   std::set<void*> done;
   for (size_t i = 0; i < result.size(); ++i) {
-    if (is_movable_buffer(graph.values[i], result[i]) && done.insert(result[i].unsafeGetTensorImpl()).second)
-      move_buffer(result[i], seed + i, move);
+    if (!is_movable_buffer(graph.values[i], result[i]) || (move == BufferMove::gates && !is_gate(result[i]))) continue;
+    if (done.insert(result[i].unsafeGetTensorImpl()).second) move_buffer(result[i], seed + i, move);
   }
   return result;
 }
@@ -371,6 +381,12 @@ State moved_buffers(const Graph& graph, const State& state, uint64_t seed, Buffe
 bool has_movable_buffers(const Graph& graph, const State& state) {
   for (size_t i = 0; i < state.size(); ++i)
     if (is_movable_buffer(graph.values[i], state[i])) return true;
+  return false;
+}
+
+bool has_gates(const Graph& graph, const State& state) {
+  for (size_t i = 0; i < state.size(); ++i)
+    if (is_movable_buffer(graph.values[i], state[i]) && is_gate(state[i])) return true;
   return false;
 }
 

@@ -37,16 +37,17 @@ struct Stretch {
 State stretched_weights(const Graph& graph, const State& state, uint64_t seed, Stretch stretch, const Unmoved& unmoved);
 
 // How far buffers are moved.
-enum class BufferMove { far, near, floats, stretched };
+enum class BufferMove { far, near, floats, stretched, gates };
 // A copy in which every buffer that is no running statistic has other values: floating numbers change by a tenth, zeros
 // and identity matrices become small numbers, masks of one value random ones. Whole numbers (`floats`: none of them)
 // are drawn anew in their range (all numbers from 0 on, in order, are positions, and stay); the same one everywhere
 // grows by less than 1000, a counter by less than a million, both by less than 8 if `near`. If `stretched`, floating
-// numbers have random signs and a quarter to four times their size, and nothing else moves. Masks with a structure and
-// infinities stay.
+// numbers have random signs and a quarter to four times their size, and nothing else moves; if `gates`, nothing but
+// floating numbers and masks that are the same everywhere. Masks with a structure and infinities stay.
 State moved_buffers(const Graph& graph, const State& state, uint64_t seed, BufferMove move);
 // Whether there are any.
 bool has_movable_buffers(const Graph& graph, const State& state);
+bool has_gates(const Graph& graph, const State& state);
 // Whether its values stay because they are a mask with a structure: few changes along its rows.
 bool is_structured_mask(const at::Tensor& tensor);
 // Whether they do because they are 0, 1, 2, ...

@@ -478,7 +478,8 @@ void ReferenceSide::find_stress_trials() const {
 double ReferenceSide::try_plan(const StressPlan& plan, const Given& given) const {
   constexpr size_t kMostAlone = 8;
   constexpr int64_t kMostBytes = int64_t{256} << 20;  // to make larger weights, and to send them, takes long
-  const bool moves_weights = maker_->has_movable_weights() && maker_->bytes_of_weights() <= kMostBytes;
+  const bool may_move = maker_->bytes_of_weights() <= kMostBytes;
+  const bool moves_weights = may_move && maker_->has_movable_weights(), opens = may_move && maker_->has_gates();
   double waited = 0;
   // With the first of the strengths that works.
   const auto keeps = [&](int only) {
@@ -488,7 +489,7 @@ double ReferenceSide::try_plan(const StressPlan& plan, const Given& given) const
       recipe.forward_seed += 1 + static_cast<uint64_t>(plan.kind);
       recipe.stress = {plan.kind, strength, only};
       // What gates of zero hide shows with weights that are moved a little.
-      if (moves_weights && is_of_size(plan.kind)) recipe.weights = kMovedWeights;
+      if ((moves_weights || opens) && is_of_size(plan.kind)) recipe.weights = opens ? kMovedGates : kMovedWeights;
       if (plan.kind == StressKind::buffers || plan.kind == StressKind::weights) recipe.weights = strength;
       waited += begin_step();
       return keep_stress(recipe, given);

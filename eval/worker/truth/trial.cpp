@@ -161,6 +161,7 @@ bool TrialMaker::has_movable_weights() const {
 
 bool TrialMaker::has_counters() const { return !counters_of(reference_.forward, given_weights_).empty(); }
 
+bool TrialMaker::has_gates() const { return eval::has_gates(reference_.forward, given_weights_); }
 bool TrialMaker::has_movable_buffers() const { return eval::has_movable_buffers(reference_.forward, given_weights_); }
 
 Status TrialMaker::try_on_host(const std::vector<IValue>& leaves, const State& state) const {
@@ -312,8 +313,9 @@ State TrialMaker::weights(int set) const {
     made = moved_buffers(graph, given, seed + 2, *move);
     if (set == kFurtherBuffers)
       for (const size_t value : counters_of(graph, given)) made[value].add_(kSteps);
-  } else if (set == kMovedWeights) {
+  } else if (set == kMovedWeights || set == kMovedGates) {
     made = perturbed_weights(graph, given, seed, unmoved_);
+    if (set == kMovedGates) made = moved_buffers(graph, made, seed + 2, BufferMove::gates);
   } else {
     made = redrawn_weights(graph, given, seed + 1, unmoved_);
     if (const Stretch* stretch = rule_of(kStretches, set))

@@ -24,11 +24,11 @@ namespace tilepilot::eval {
 // The model's state in a call: as exported, moved a little, drawn anew; with other values of buffers alone (all; whole
 // numbers only a little; all but whole numbers; of other signs and sizes; counters where what they count towards is
 // near; all, counters a few steps further); or drawn anew and of other signs and sizes, of larger size, large, with
-// rows of zeros, around another mean.
+// rows of zeros, around another mean; or moved a little, with buffers that are the same number everywhere (gates).
 inline constexpr int kGivenWeights = 0, kMovedWeights = 1, kRedrawnWeights = 2, kMovedBuffers = 3, kNearBuffers = 4,
                      kMovedFloatBuffers = 5, kStretchedWeights = 6, kLargerWeights = 7, kLargeWeights = 8,
                      kFairlyLargeWeights = 9, kStretchedBuffers = 10, kEmptyRows = 11, kOffsetWeights = 12,
-                     kNearlyThere = 13, kSmallWeights = 14, kFurtherBuffers = 15;
+                     kNearlyThere = 13, kSmallWeights = 14, kFurtherBuffers = 15, kMovedGates = 16;
 
 struct TrialRecipe {
   uint64_t input_seed = 0, forward_seed = 0;
@@ -102,6 +102,7 @@ class TrialMaker {
   bool is_sliced() const { return exact_run_.slices.has_value(); }
   bool is_random() const { return exact_->is_random(); }
   bool has_movable_buffers() const;
+  bool has_gates() const;
   bool has_movable_weights() const;
   int64_t bytes_of_weights() const;
   // Whether there are counters that matter for some time only: those of kNearlyThere.
