@@ -56,6 +56,7 @@ class BlockRaces {
       within({choice->condition}, {}, choice->then);
       within({unary(UnaryOp::logical_not, choice->condition, stmt->span)}, {}, choice->otherwise);
     } else if (const auto* loop = as<For>(stmt)) {
+      if (contains<Break, Continue>(loop->body)) return;  // which may come first in all blocks but one
       std::vector<std::pair<Var, Expr>> loops;
       for (size_t k = 0; k < loop->vars.size(); ++k) loops.emplace_back(loop->vars[k], loop->extents[k]);
       within({}, loops, loop->body);

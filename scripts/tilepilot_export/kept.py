@@ -125,7 +125,7 @@ def shows(node, placeholders):
     while node.op == "call_function":
         returns = getattr(getattr(node.target, "_schema", None), "returns", ())
         is_view = len(returns) == 1 and returns[0].alias_info is not None and not returns[0].alias_info.is_write
-        if not is_view:
+        if not is_view or not node.args or not isinstance(node.args[0], torch.fx.Node):
             return False
         node = node.args[0]
     return node.op == "placeholder" and node.name in placeholders

@@ -120,6 +120,7 @@ TEST(BlockRaces, AreNotTold) {
               IsEmpty());
   EXPECT_THAT(block_races_of("if bx * 16 + i < 16 {\n if by == 0 {\n s[i] = s[i] * 2.0\n }\n }"), IsEmpty());
   EXPECT_THAT(block_races_of("if bx == 0 {\n own[0] = s[i]\n }\n if bx == 1 {\n s[i] = own[0]\n }"), IsEmpty());
+  EXPECT_THAT(block_races_of("serial k in 2 {\n if bx + by > 0 {\n break\n }\n s[i] = s[i] * 2.0\n }"), IsEmpty());
   EXPECT_THAT(block_races_of("if bx * 16 < n {\n s[i] = s[i] * 2.0\n }"), IsEmpty());  // maybe of one block
   // All write, and none reads what others have written.
   EXPECT_THAT(block_races_of("s[i] = x[0, i]"), IsEmpty());
