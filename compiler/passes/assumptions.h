@@ -9,11 +9,11 @@
 namespace tilepilot::passes {
 
 // Takes promises out of the kernels' bodies. Those that are given whenever their variables are bound, on no condition,
-// become the kernel's assumptions, in terms of variables that no definition of integers explains; the others are let
-// go.
+// become the kernel's assumptions, in terms of variables that no definition of integers explains; the others are
+// dropped.
 ir::Program collect_assumptions(const ir::Program& program);
 
-// Those that are let go.
+// Those, and why.
 struct DroppedAssumption {
   Span span;
   std::string why;

@@ -8,6 +8,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/fold.h"
+#include "compiler/passes/iteration_races.h"
 
 namespace tilepilot::passes {
 
@@ -98,28 +99,10 @@ class BlockRaces {
     return {stmt, buffer, indices, conditions_, loops_};
   }
 
-  // What is computed for sure.
   void read_all(const Stmt& stmt, const Expr& expr) {
-    if (const auto* choice = as<Select>(expr)) return read_all(stmt, choice->condition);
-    const auto* both = as<Binary>(expr);
-    if (both && (both->op == BinaryOp::logical_and || both->op == BinaryOp::logical_or))
-      return read_all(stmt, both->left);
-    if (const auto* load = as<Load>(expr); load && load->buffer->scope == Scope::global)
-      reads_.push_back(access(stmt, load->buffer, load->indices));
-    each_child(expr, [&](const Expr& part) { read_all(stmt, part); });
-  }
-  template <class Each>
-  static void each_child(const Expr& expr, const Each& each) {
-    std::visit(overloaded{
-                   [&](const Unary& node) { each(node.operand); },
-                   [&](const Binary& node) { each(node.left), each(node.right); },
-                   [&](const Math& node) { each(node.argument); },
-                   [&](const Cast& node) { each(node.value); },
-                   [&](const Reinterpret& node) { each(node.value); },
-                   [&](const Load& node) { std::for_each(node.indices.begin(), node.indices.end(), each); },
-                   [](const auto&) {},
-               },
-               expr->node);
+    for (const Expr& part : certain_loads(expr))
+      if (const auto& load = *as<Load>(part); load.buffer->scope == Scope::global)
+        reads_.push_back(access(stmt, load.buffer, load.indices));
   }
 
   std::optional<int64_t> value_of(const Expr& expr, const Values& values) const {

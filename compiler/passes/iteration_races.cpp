@@ -19,21 +19,12 @@ using namespace ir;
 
 namespace {
 
-// What every iteration does: neither branches nor loops are gone into, nor what a condition decides about. Changes
-// nothing.
-class Unconditional : public Rewriter {
+// Changes nothing.
+class CertainLoads : public Rewriter {
  public:
-  explicit Unconditional(const Stmt& body) { rewrite(body); }
-
-  std::vector<Stmt> stores;
   std::vector<Expr> loads;
 
- private:
   using Rewriter::rewrite;
-  Stmt rewrite(const Stmt& stmt) override {
-    if (as<Store>(stmt)) stores.push_back(stmt);
-    return as<Block>(stmt) || as<Let>(stmt) || as<Store>(stmt) ? rewrite_children(stmt) : stmt;
-  }
   Expr rewrite(const Expr& expr) override {
     const auto* choice = as<Select>(expr);
     const auto* both = as<Binary>(expr);
@@ -44,6 +35,31 @@ class Unconditional : public Rewriter {
     }
     if (as<Load>(expr)) loads.push_back(expr);
     return rewrite_children(expr);
+  }
+};
+
+// What every iteration does: neither branches nor loops are gone into, nor what a condition decides about.
+class Unconditional {
+ public:
+  explicit Unconditional(const Stmt& body) { visit(body); }
+
+  std::vector<Stmt> stores;
+  std::vector<Expr> loads;
+
+ private:
+  void visit(const Stmt& stmt) {
+    if (const auto* block = as<Block>(stmt)) {
+      for (const Stmt& part : block->body) visit(part);
+    } else if (const auto* let = as<Let>(stmt)) {
+      read(let->value);
+    } else if (const auto* store = as<Store>(stmt)) {
+      stores.push_back(stmt);
+      for (const Expr& index : store->indices) read(index);
+      read(store->value);
+    }
+  }
+  void read(const Expr& expr) {
+    for (Expr& load : certain_loads(expr)) loads.push_back(std::move(load));
   }
 };
 
@@ -114,6 +130,12 @@ class SharedElement {
 };
 
 }  // namespace
+
+std::vector<Expr> certain_loads(const Expr& expr) {
+  CertainLoads found;
+  found.rewrite(expr);
+  return std::move(found.loads);
+}
 
 std::vector<IterationRace> iteration_races(const Stmt& stmt) {
   const For& loop = *as<For>(stmt);

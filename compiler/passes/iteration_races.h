@@ -9,6 +9,9 @@
 
 namespace tilepilot::passes {
 
+// Loads that computing the expression makes for sure: none behind a choice, or on the right of `and` and `or`.
+std::vector<ir::Expr> certain_loads(const ir::Expr& expr);
+
 struct IterationRace {
   ir::Stmt loop;
   ir::Expr read;  // a load

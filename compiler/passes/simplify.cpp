@@ -134,7 +134,9 @@ class Simplifier : public Rewriter {
   // What a condition says of a variable holds of what was computed of it before.
   void narrow_definitions() {
     for (const Let& let : definitions_) {
-      Bounds& range = ranges_[let.var.get()];
+      const auto known = ranges_.find(let.var.get());
+      if (known == ranges_.end()) continue;  // of a branch that has ended
+      Bounds& range = known->second;
       const Bounds computed = bounds(let.value, ranges_);
       const Bounds both{std::max(range.lo, computed.lo), std::min(range.hi, computed.hi)};
       if (both.lo <= both.hi) range = both;

@@ -38,7 +38,7 @@ TEST(Assumptions, HoldWhereTheirVariablesAreBound) {
   EXPECT_THAT(assumed("if b > 1 { serial i in n { assume i < b, \"\" } }"), ElementsAre("i < b"));
 }
 
-TEST(Assumptions, AreToldWhereTheyAreLetGo) {
+TEST(Assumptions, AreToldWhereTheyAreDropped) {
   const auto dropped = [](const std::string& body) {
     std::vector<std::string> all;
     for (const DroppedAssumption& each : dropped_assumptions(program_of(body))) all.push_back(each.why);
