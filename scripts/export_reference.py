@@ -525,9 +525,9 @@ def serve_compiled(options):
 
 
 def import_torch():
-    global torch, Weights, scaled_source, built_within_memory
+    global torch, Weights, scaled_source, built_within_memory, kept_inputs
     global apart, check_inputs, check_outputs, check_second_call, inputs_without_values
-    global deciding_leaves, export_program, kept_inputs, number_leaves, number_places, other_number, other_values, same_form
+    global deciding_leaves, export_program, number_leaves, number_places, other_number, other_values, same_form
     try:
         with no_collection():
             import torch

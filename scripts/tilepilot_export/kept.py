@@ -132,8 +132,8 @@ def shows(node, placeholders):
 
 
 def kept_inputs(model, inputs, program):
-    """Names of parameters and buffers that `forward` makes an input itself (`self.last = x`): from then on they are what
-    its memory holds. A graph has a copy instead."""
+    """Names of parameters and buffers that `forward` makes an input itself (`self.last = x`): from then on they are
+    what its memory holds. A graph has a copy instead."""
     kinds = {spec.arg.name: spec.kind.name for spec in program.graph_signature.input_specs if hasattr(spec.arg, "name")}
     inputs_of_graph = {name for name, kind in kinds.items() if kind == "USER_INPUT"}
     state = {name for name, kind in kinds.items() if kind in ("PARAMETER", "BUFFER")}

@@ -140,10 +140,6 @@ class EarlyLoads : public ir::Rewriter {
   }
 };
 
-}  // namespace
-
-namespace {
-
 // Whether some statement writes tensors that are not among its arguments: TMA, and stores to places that are loaded.
 bool writes_unnamed(const Stmt& body, const Buffers& written) {
   const bool stores_boxes = ir::contains(body, [](const Stmt& part) {

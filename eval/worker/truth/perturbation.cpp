@@ -362,7 +362,7 @@ namespace {
 // A buffer that hides what it is multiplied with, or lets all of it through.
 bool is_gate(const at::Tensor& tensor) {
   const bool may_be = tensor.is_floating_point() || tensor.scalar_type() == at::kBool;
-  return may_be && tensor.numel() > 0 && tensor.eq(tensor.flatten()[0]).all().item<bool>();
+  return may_be && tensor.numel() > 0 && is_constant(tensor);
 }
 
 }  // namespace
