@@ -36,6 +36,6 @@ def optimize(model, example_inputs, *, mode=None, **options):
     """A module with the model's weights that runs verified programs for what it computes of such inputs.
 
     It is `torch.compile(model, backend="tilepilot")`, called once; `tilepilot_regions` says what came of each part of
-    the model. `options` are the backend's: minutes, attempts, versions, command."""
+    the model. `options` are the backend's: minutes, attempts, versions, inductor, command."""
     from tilepilot.graphs.optimize import optimize as optimized  # imports torch
     return optimized(model, example_inputs, mode, options)

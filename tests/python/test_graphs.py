@@ -15,7 +15,7 @@ import warnings
 import pytest
 import tilepilot
 import torch
-from tilepilot.graphs import backend, devices, region_call
+from tilepilot.graphs import agreement, devices, inductor, region_call, versions
 from tilepilot.graphs import optimize as optimizing
 from tilepilot.graphs.backend import reported
 from tilepilot.graphs.capture import Capture
@@ -116,12 +116,18 @@ def program_calls():
                if name.startswith("tilepilot.loaded.fast"))
 
 
+def no_inductor(*_, **__):
+    """Most tests are about programs, and Inductor would be faster than some."""
+    raise agreement.NotUsed("it is left out")
+
+
 @pytest.fixture
 def author(tmp_path, monkeypatch):
     torch._dynamo.reset()
     monkeypatch.setenv("TILEPILOT_CACHE", str(tmp_path / "cache"))
     for name in [name for name in sys.modules if name.startswith("tilepilot.loaded.fast")]:
         del sys.modules[name]
+    monkeypatch.setattr(inductor, "compiled", no_inductor)
     made = Author(tmp_path)
     monkeypatch.setenv("TILEPILOT_COMMAND", str(made.file))
     return made
@@ -213,8 +219,8 @@ def test_a_program_whose_certificate_is_for_another_is_no_program(author, x):
 
 
 def test_inputs_in_another_order_are_copied_first(author, monkeypatch):
-    for where in (region_call, backend):
-        monkeypatch.setattr(where, "seconds_of_calls", lambda *_: (1.0, 2.0))
+    monkeypatch.setattr(region_call, "seconds_of_calls", lambda *_: (1.0, 2.0))
+    monkeypatch.setattr(versions, "seconds_of_calls", lambda *_: (2.0, 1.0))  # eager's first
     model, x = Scale(), torch.randn(2048, 512).t()
     compiled, reports = compiled_with_reports(model, x)
     assert [report.why for report in reports] == ['']
@@ -420,9 +426,9 @@ def test_where_the_author_abstains_parts_are_tried(author, x):
 def test_a_graph_that_is_slower_with_programs_stays_eagers(author, x, monkeypatch):
     model = Scale()
     given = []
-    monkeypatch.setattr(backend, "seconds_of_calls", lambda *arguments: given.append(arguments) or (2.0, 1.0))
+    monkeypatch.setattr(versions, "seconds_of_calls", lambda *arguments: given.append(arguments) or (1.0, 2.0))
     compiled, reports = compiled_with_reports(model, x)
-    assert len(given) == backend._MEASUREMENTS and "slower with its programs" in reports[0].why
+    assert len(given) == versions._MEASUREMENTS and "slower with its programs" in reports[0].why
     assert same(compiled, model, x) == 0
 
 
@@ -529,8 +535,8 @@ def test_optimize_gives_no_model_that_is_slower(author, x, monkeypatch):
     timed = []
     monkeypatch.setattr(optimizing, "seconds_of_calls", lambda *arguments: timed.append(arguments) or (2.0, 1.0))
     optimized = tilepilot.optimize(model, [x])
-    assert len(timed) == backend._MEASUREMENTS
-    assert ["the model is slower with its programs" in region.why for region in optimized.tilepilot_regions] == [True]
+    assert len(timed) == versions._MEASUREMENTS
+    assert ["the model is slower so" in region.why for region in optimized.tilepilot_regions] == [True]
     assert optimized._compiled_call_impl is None and same(optimized, model, x) == 0
 
 
@@ -614,3 +620,90 @@ def test_the_real_author_and_judge(real_command):
     with torch.no_grad():
         torch.testing.assert_close(optimized(x), model(x))
         torch.testing.assert_close(optimized(x[:3]), model(x[:3]))
+
+
+class Sines(nn.Module):
+    def forward(self, x, counts):
+        counts.add_(1)
+        return x.sin().cos() + 1, nn.functional.dropout(x, 0.5, True)
+
+
+@pytest.fixture
+def with_inductor(author, monkeypatch):
+    """The stand-in for the author, Inductor itself, and times that a test chooses by the number of sides."""
+    monkeypatch.setattr(inductor, "compiled", INDUCTOR)
+
+    def times(*found):
+        monkeypatch.setattr(versions, "seconds_of_calls", lambda device, *sides: found[:len(sides)])
+
+    return times
+
+
+INDUCTOR = inductor.compiled
+
+
+def test_inductor_computes_what_no_program_does(author, with_inductor, x):
+    """With eager's random numbers, and what is written to arguments."""
+    with_inductor(2.0, 1.0)
+    author.answers(accepts="False")
+    compiled, counts = torch.compile(Sines(), backend="tilepilot"), torch.zeros(3)
+    with reported() as reports, torch.no_grad():
+        torch.manual_seed(3)
+        found = compiled(x, counts)
+    assert [(report.runs, report.speedup) for report in reports if report.runs != "torch"] == [("inductor", 2.0)]
+    torch.manual_seed(3)
+    expected = Sines()(x, torch.zeros(3))
+    torch.testing.assert_close(found, expected)
+    assert counts.tolist() == [1, 1, 1]
+
+
+def test_programs_run_inside_of_inductors_code(author, with_inductor, x):
+    with_inductor(4.0, 3.0, 2.0, 1.0)  # eager, with programs, Inductor, Inductor with programs
+
+    class Around(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = Scale()
+
+        def forward(self, x):
+            return self.scale(x) + torch.rand_like(x) * 0
+
+    model = Around()
+    compiled, reports = compiled_with_reports(model, x)
+    assert [report.runs for report in reports if report.runs != "torch"] == ["program", "inductor"]
+    assert same(compiled, model, x) == 1
+
+
+def test_code_of_inductor_that_is_slower_or_differs_is_not_used(author, with_inductor, x, monkeypatch):
+    author.answers(accepts="False")
+    with_inductor(1.0, 2.0)
+    _, reports = compiled_with_reports(Sines(), x, torch.zeros(3))
+    assert {report.runs for report in reports} == {"torch"}
+    torch._dynamo.reset()
+    with_inductor(2.0, 1.0)
+
+    def wrong(*arguments, **named):
+        made = INDUCTOR(*arguments, **named)
+        return lambda *given: tuple(result * 1.01 for result in made(*given))
+
+    monkeypatch.setattr(inductor, "compiled", wrong)
+    _, reports = compiled_with_reports(Sines(), x, torch.zeros(3))
+    assert {report.runs for report in reports} == {"torch"}
+
+
+def test_inductor_may_be_left_out(author, with_inductor, x):
+    author.answers(accepts="False")
+    with_inductor(2.0, 1.0)
+    _, reports = compiled_with_reports(Sines(), x, torch.zeros(3), options={"inductor": False})
+    assert {report.runs for report in reports} == {"torch"}
+
+
+def test_sixteen_bits_are_held_against_the_truth():
+    """What differs from eager's results by more than a rounding agrees if it is no further from the truth than these."""
+    truth = torch.linspace(1, 2, 64, dtype=torch.float64)
+    eager, other, wrong = truth.float() * 1.1, truth.float() * 0.95, truth.float() * 0.7
+    with pytest.raises(agreement.NotUsed):
+        agreement.check_agreement("it", [other], [eager])
+    agreement.check_agreement("it", [other], [eager], lambda: [truth])
+    with pytest.raises(agreement.NotUsed):
+        agreement.check_agreement("it", [wrong], [eager], lambda: [truth])

@@ -36,6 +36,7 @@ class Options:
     attempts: int = 6
     versions: int = 8  # sets of sizes that a graph is compiled for; others run as they are
     command: str | None = None  # the file `tilepilot`
+    inductor: bool = True  # may compute what no program does
     background: bool = False  # torch's operators run until a program is there
 
 

@@ -6,8 +6,9 @@ import types
 import torch
 from torch.utils import _pytree as pytree
 
-from tilepilot.graphs.backend import is_no_slower, reported
+from tilepilot.graphs.backend import reported
 from tilepilot.graphs.devices import gpus_of, seconds_of_calls
+from tilepilot.graphs.versions import is_no_slower
 
 
 def _call_of(module):
@@ -45,7 +46,7 @@ def optimize(model, example_inputs, mode, options):
 def _is_no_slower(model, optimized, example_inputs, regions):
     """Of whole calls: what Dynamo adds to each, and what it traces otherwise than eager computes it (a mask that eager
     leaves out), no graph can tell."""
-    if not any(region.used for region in regions):
+    if all(region.runs == "torch" for region in regions):
         return False
     inputs = pytree.tree_map_only(torch.Tensor, torch.clone, tuple(example_inputs))  # a call may write to them
     leaves = [leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]

@@ -5,12 +5,9 @@ import threading
 import torch
 
 from tilepilot.errors import TilePilotError
+from tilepilot.graphs.agreement import NotUsed, check_agreement
 from tilepilot.graphs.devices import is_autocast_on, seconds_of_calls
 from tilepilot.loading import load
-
-
-class NotUsed(Exception):
-    """A program that stays aside, and why."""
 
 
 class RegionCall:
@@ -24,7 +21,7 @@ class RegionCall:
         self._inputs, self._weights = model.inputs, sorted(model.weights.items())
         self._made = load(program, strict=True).ModelNew
         self._local = threading.local()  # a thread's instance holds the weights of its call
-        self._result_strides = None
+        self.results = None  # shape, stride, dtype and device of each, as eager gives them
         self._check_weights()
 
     def __call__(self, *values):
@@ -41,9 +38,9 @@ class RegionCall:
         with torch.no_grad():
             results = instance(*[values[position].contiguous() for position in self._inputs])
         results = results if isinstance(results, (list, tuple)) else (results,)
-        if self._result_strides is None:
+        if self.results is None:
             return tuple(results)
-        return tuple(_laid_out(result, strides) for result, strides in zip(results, self._result_strides))
+        return tuple(_laid_out(result, facts[1]) for result, facts in zip(results, self.results))
 
     def _instance(self):
         instance = getattr(self._local, "instance", None)
@@ -70,8 +67,9 @@ class RegionCall:
                 found = self.compute(values)
             except TilePilotError as error:
                 raise NotUsed(f"the program refuses the values: {error}") from error
-            _check_agreement(found, expected)
-            self._result_strides = [result.stride() for result in expected]
+            # The judge has verified the program; only what is around it can be wrong: its inputs, weights, outputs.
+            check_agreement("the program", found, expected)
+            self.results = [(tuple(value.shape), value.stride(), value.dtype, value.device) for value in expected]
             ours, theirs = seconds_of_calls(values[0].device, lambda: self.compute(values), lambda: self.eager(*values))
         if ours >= theirs:
             raise NotUsed(f"here the program is not faster: {ours * 1e6:.0f} us, eager {theirs * 1e6:.0f} us")
@@ -81,21 +79,3 @@ def _laid_out(result, strides):
     if result.stride() == strides:
         return result
     return torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device).copy_(result)
-
-
-def _check_agreement(found, expected):
-    """The judge has verified the program; here only what is around it can be wrong: its inputs, weights, outputs."""
-    if len(found) != len(expected):
-        raise NotUsed(f"the program gives {len(found)} outputs, and not {len(expected)}")
-    for position, (got, want) in enumerate(zip(found, expected)):
-        if got.shape != want.shape or got.dtype != want.dtype:
-            raise NotUsed(f"output {position} of the program is {got.dtype} {tuple(got.shape)}, and not {want.dtype} "
-                          f"{tuple(want.shape)}")
-        if not want.dtype.is_floating_point:
-            agree = torch.equal(got, want)
-        else:
-            spread = want.double().nan_to_num(0.0, 0.0, 0.0).square().mean().sqrt().item()
-            share = 1e-3 if want.dtype in (torch.float32, torch.float64) else 3e-2
-            agree = torch.allclose(got.double(), want.double(), rtol=share, atol=share * spread, equal_nan=True)
-        if not agree:
-            raise NotUsed(f"output {position} of the program differs from eager's")

@@ -27,7 +27,7 @@ class Region:
 
     def halves(self):
         """Two regions for this one; none where it is one operator that computes."""
-        computing = [index for index, node in enumerate(self.nodes) if _computes(node)]
+        computing = [index for index, node in enumerate(self.nodes) if computes(node)]
         if len(computing) < 2:
             return []
         middle = computing[len(computing) // 2]
@@ -75,7 +75,8 @@ def _tensors_are_plain(value):
                and leaf.layout is torch.strided and not leaf.is_complex() for leaf in leaves)
 
 
-def _computes(node):
+def computes(node):
+    """Whether an operator is more than a view or a copy."""
     return is_operator(node) and node.target._schema.name.removeprefix("aten::") not in _FREE
 
 
@@ -85,7 +86,7 @@ def region_of(nodes):
     inside = set(nodes)
     nodes = [node for node in nodes if node.target is not operator.getitem or node.args[0] in inside]
     inside = set(nodes)
-    if not any(map(_computes, nodes)):
+    if not any(map(computes, nodes)):
         return None
     inputs = list(dict.fromkeys(source for node in nodes for source in node.all_input_nodes if source not in inside))
     outputs = [node for node in nodes if any(user not in inside for user in node.users)]
@@ -122,10 +123,14 @@ def observe(captured, regions, arguments):
 def random_numbers_kept(captured, values):
     """A block whose calls of the graph leave the generators as they are. These belong to all threads: they are restored
     only where the graph draws from them."""
+    return torch.random.fork_rng(devices=gpus_of(values), enabled=draws_numbers(captured))
+
+
+def draws_numbers(captured):
+    """Whether an operator of the graph draws random numbers."""
     seeded = torch.Tag.nondeterministic_seeded
-    draws = any(is_operator(node) and seeded in node.target.tags and not may_be_computed(node)
-                for node in captured.graph.nodes)
-    return torch.random.fork_rng(devices=gpus_of(values), enabled=draws)
+    return any(is_operator(node) and seeded in node.target.tags and not may_be_computed(node)
+               for node in captured.graph.nodes)
 
 
 class _Observer(torch.fx.Interpreter):

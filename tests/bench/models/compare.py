@@ -63,13 +63,15 @@ def compared(name, arguments):
         error = difference(ours(*inputs), model(*inputs))
         eager, mine, *others = medians(calls, arguments.device)
     used = [region for region in ours.tilepilot_regions if region.used]
+    inductors = ", Inductor" if any(region.runs == "inductor" for region in ours.tilepilot_regions) else ""
     right = error < (2e-3 if arguments.dtype == "float32" else 0.1)
     well = right and eager / mine > NOISE
     print(f"{name:15} eager {eager * 1e3:8.3f} ms  ours {eager / mine:5.2f}x  "
           f"inductor {eager / others[0] if others else math.nan:5.2f}x  {len(used)} of {len(ours.tilepilot_regions)} "
-          f"regions  error {error:.1e}  {took:4.0f} s  {'ok' if well else 'WRONG' if not right else 'SLOWER'}", flush=True)
+          f"regions{inductors}  error {error:.1e}  {took:4.0f} s  "
+          f"{'ok' if well else 'WRONG' if not right else 'SLOWER'}", flush=True)
     for region in ours.tilepilot_regions:
-        print(f"    {len(region.operators)} operators: {region.why or f'{region.speedup:.2f}x'}", flush=True)
+        print(f"    {len(region.operators)} operators: {region.why or f'{region.runs} {region.speedup:.2f}x'}", flush=True)
     return eager / mine, eager / others[0] if others else 1.0, well
 
 
