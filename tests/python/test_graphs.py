@@ -18,7 +18,7 @@ import torch
 from tilepilot.graphs import agreement, devices, inductor, region_call, versions
 from tilepilot.graphs import optimize as optimizing
 from tilepilot.graphs.backend import reported
-from tilepilot.graphs.capture import Capture
+from tilepilot.graphs.capture import Capture, capture
 from tilepilot.graphs.generation import Options, generated
 from tilepilot.graphs.regions import find_regions
 from torch import nn
@@ -612,7 +612,7 @@ def test_the_real_author_and_judge(real_command):
     # more, and in the end all of it stays as it was.
     for _ in range(3):
         torch.compiler.reset()  # else the model keeps the call that it was compiled to
-        optimized = tilepilot.optimize(model, [x], minutes=1.0, attempts=2)
+        optimized = tilepilot.optimize(model, [x], minutes=1.0, attempts=2, inductor=False)  # which may be faster
         regions = optimized.tilepilot_regions
         if any(region.used for region in regions):
             break
@@ -689,6 +689,24 @@ def test_code_of_inductor_that_is_slower_or_differs_is_not_used(author, with_ind
     monkeypatch.setattr(inductor, "compiled", wrong)
     _, reports = compiled_with_reports(Sines(), x, torch.zeros(3))
     assert {report.runs for report in reports} == {"torch"}
+
+
+def test_code_of_inductor_that_fails_is_not_used(author, with_inductor, x, monkeypatch):
+    def failing(*_):
+        raise RuntimeError("out of memory")
+
+    author.answers(accepts="False")
+    with_inductor(2.0, 1.0)
+    monkeypatch.setattr(inductor, "compiled", lambda *_, **__: failing)
+    compiled, reports = compiled_with_reports(Sines(), x, torch.zeros(3))
+    assert {report.runs for report in reports} == {"torch"}
+
+
+def test_truths_contain_what_is_written_to_arguments():
+    values = [torch.ones(8), torch.zeros(3)]
+    found = versions._truths(capture(torch.fx.symbolic_trace(Sines()), values), values)
+    assert found[-1].dtype is torch.float64 and found[-1].tolist() == [1, 1, 1]
+    assert values[1].tolist() == [0, 0, 0]
 
 
 def test_inductor_may_be_left_out(author, with_inductor, x):

@@ -52,17 +52,14 @@ def _is_no_less_exact(got, want, truth):
 
 
 class InDouble(torch.fx.Interpreter):
-    """Runs a graph of ATen's operators with double precision in the place of every other."""
-
-    def run(self, *values):
-        return super().run(*[_in_double(value) for value in values])
+    """Runs a graph of ATen's operators with double precision in the place of every other, on values that have it."""
 
     def call_function(self, target, args, kwargs):
-        args, kwargs = torch.utils._pytree.tree_map(_in_double, (args, kwargs))
-        return torch.utils._pytree.tree_map(_in_double, super().call_function(target, args, kwargs))
+        args, kwargs = torch.utils._pytree.tree_map(in_double, (args, kwargs))
+        return torch.utils._pytree.tree_map(in_double, super().call_function(target, args, kwargs))
 
 
-def _in_double(value):
+def in_double(value):
     if isinstance(value, torch.dtype) and value.is_floating_point:
         return torch.float64
     if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype is not torch.float64:

@@ -19,6 +19,11 @@ class Capture:
     constants: list  # tensors for the first placeholders
     weights: set  # placeholders that are parameters or buffers of a module
 
+    def copied_where_written(self, values):
+        """The placeholders' values for a call that changes none of these."""
+        written = mutated_arguments(self.graph)
+        return [value.clone() if node in written else value for node, value in zip(self.placeholders, values)]
+
 
 def capture(traced, arguments):
     """The operators that `traced` calls with `arguments`. Numbers among these become constants."""

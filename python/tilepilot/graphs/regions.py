@@ -112,8 +112,7 @@ class Observation:
 
 def observe(captured, regions, arguments):
     """An observation for each region, of a call that changes none of the arguments."""
-    written = mutated_arguments(captured.graph)
-    values = [value.clone() if node in written else value for node, value in zip(captured.placeholders, arguments)]
+    values = captured.copied_where_written(arguments)
     observer = _Observer(torch.fx.GraphModule(torch.nn.Module(), captured.graph), regions)
     with random_numbers_kept(captured, values), torch.no_grad():
         observer.run(*values)

@@ -9,7 +9,7 @@ import operator
 import torch
 
 from tilepilot.graphs import inductor
-from tilepilot.graphs.agreement import InDouble, NotUsed, check_agreement
+from tilepilot.graphs.agreement import InDouble, NotUsed, check_agreement, in_double
 from tilepilot.graphs.capture import capture, mutated_arguments
 from tilepilot.graphs.devices import device_of, seconds_of_calls
 from tilepilot.graphs.generation import generated
@@ -47,11 +47,11 @@ def version_of(traced, arguments, options, reports):
     constants, values = len(captured.constants), [*captured.constants, *arguments]
     calls = _find_programs(captured, values, options, reports)
     sides = {"torch": lambda *given: traced.forward(*given[constants:])}
-    graph, places = _with_programs(captured, calls)
+    graph, calling = _with_programs(captured, calls)
     if calls:
-        sides["program"] = _module_of(graph, places).forward
+        sides["program"] = _module_of(graph, calling).forward
     if options.inductor:
-        sides |= _inductor_sides(captured, values, graph, places, sides["torch"])
+        sides |= _inductor_sides(captured, values, graph, calling, sides["torch"])
     if len(sides) == 1:
         return None
     chosen, ratio = _fastest(captured, values, sides, reports)
@@ -148,7 +148,7 @@ def _inductor_sides(captured, values, graph, calling, eager):
         try:
             side = inductor.compiled(source, values, programs, draws=draws_numbers(captured))
             expected = expected or _results(captured, values, eager)
-            found = _results(captured, values, side)
+            found = _results_of_code(captured, values, side)
             check_agreement("Inductor's code", found, expected, lambda: _truths(captured, values))
             sides[name] = side
         except NotUsed as reason:
@@ -159,17 +159,25 @@ def _inductor_sides(captured, values, graph, calling, eager):
 def _results(captured, values, call):
     """What a call returns, and what it leaves in the arguments that it writes to, which are copies."""
     written = mutated_arguments(captured.graph)
-    own = [value.clone() if node in written else value for node, value in zip(captured.placeholders, values)]
+    own = captured.copied_where_written(values)
     with random_numbers_kept(captured, values), torch.no_grad():
         results = call(*own)
     return [*results, *(value for node, value in zip(captured.placeholders, own) if node in written)]
+
+
+def _results_of_code(captured, values, code):
+    try:
+        return _results(captured, values, code)
+    except Exception as error:  # memory, or a launch that this machine refuses
+        raise NotUsed(f"Inductor's code fails: {(str(error).strip() or repr(error)).splitlines()[0]}") from error
 
 
 def _truths(captured, values):
     """Results in double precision; None where they cannot be had."""
     module = torch.fx.GraphModule(torch.nn.Module(), captured.graph)
     try:
-        return _results(captured, values, InDouble(module).run)
+        # Converted before they are copied, so that what the graph writes to them is found in the copies.
+        return _results(captured, [in_double(value) for value in values], InDouble(module).run)
     except Exception as error:  # memory, or an operator that has no double precision
         _log.info("no results in double precision: %s", error)
         return None
@@ -177,8 +185,7 @@ def _truths(captured, values):
 
 def _fastest(captured, values, sides, reports):
     """The name of the side to use, and its speed against eager's."""
-    written = mutated_arguments(captured.graph)
-    own = [value.clone() if node in written else value for node, value in zip(captured.placeholders, values)]
+    own = captured.copied_where_written(values)
     device = next((value.device for value in values if isinstance(value, torch.Tensor) and value.is_cuda),
                   torch.device("cpu"))
     programs = [name for name in sides if "program" in name]
