@@ -13,6 +13,7 @@
 #include "compiler/runtime/target.h"
 #include "eval/process/fork_server.h"
 #include "eval/process/worker_process.h"
+#include "eval/torch/vector_math.h"
 #include "eval/worker/candidate/candidate_process.h"
 #include "eval/worker/export/export_model.h"
 #include "eval/worker/judge/judge_process.h"
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
     fmt::print("LibTorch {}\n", eval::libtorch_version());
     return 0;
   }
+  eval::settle_vector_math();
   if (role == "run" && argc >= 8) {
     eval::RunLimits limits{std::atof(argv[2]), std::atoi(argv[3]), {argv, argv + argc}};
     const auto target = runtime::parse_target(argv[5]);

@@ -104,7 +104,7 @@ const Rules& project_rules() {
             "compiler/targets/cpu", "compiler/syntax", "compiler/ir", "compiler/untrusted", "compiler/diagnostics",
             "compiler/source"}},
           {"eval/worker_main",
-           {"eval/worker", "eval", "compiler/runtime", "compiler/untrusted", "compiler/diagnostics",
+           {"eval/worker", "eval/torch", "eval", "compiler/runtime", "compiler/untrusted", "compiler/diagnostics",
             "compiler/source"}},
           {"agent/...",
            {"retrieval", "eval", "compiler/driver", "compiler/stage/tile", "compiler/stage/python", "compiler/runtime",
