@@ -13,6 +13,7 @@
 #include "compiler/passes/pipeline.h"
 #include "compiler/runtime/arguments.h"
 #include "compiler/runtime/kernel.h"
+#include "compiler/runtime/separate_blocks.h"
 #include "compiler/targets/cpu/codegen.h"
 #include "compiler/targets/cpu/supported.h"
 
@@ -72,10 +73,11 @@ struct Launch {
   std::unique_ptr<ScratchPool> scratch;
   std::vector<RuntimeCheck> checks;
   std::vector<targets::c::ScalarCode> scalar_code;
-  std::vector<ir::Expr> grid;  // of the kernel that it launches, after the passes
-  int64_t operations;          // of a block, at most
-  Span kernel;                 // of the tile program
-  int64_t last_blocks = 0;     // of the last launch
+  std::vector<ir::Expr> grid;            // of the kernel that it launches, after the passes
+  int64_t operations;                    // of a block, at most
+  Span kernel;                           // of the tile program
+  std::vector<size_t> changed_in_place;  // global buffers
+  int64_t last_blocks = 0;               // of the last launch
 
   // Waking threads takes microseconds, in which one thread does as much.
   bool is_worth_threads(int64_t blocks) const {
@@ -131,7 +133,8 @@ class CpuKernel : public CompiledKernel {
       if (symbol == nullptr) return false;
       auto scratch = std::make_unique<ScratchPool>(code.scratch_bytes[k]);
       launches_.push_back({reinterpret_cast<LaunchFunction>(symbol), std::move(scratch), code.checks[k],
-                           code.scalar_code[k], code.grids[k], code.operations[k], code.kernels[k]});
+                           code.scalar_code[k], code.grids[k], code.operations[k], code.kernels[k],
+                           changed_in_place(program_, program_.kernels[k])});
     }
     return true;
   }
@@ -148,16 +151,24 @@ class CpuKernel : public CompiledKernel {
       const int64_t blocks = count_blocks(launch.grid, bound);
       std::atomic_ref(launch.last_blocks).store(blocks, std::memory_order_relaxed);
       Outcome outcome;
+      std::optional<SeparateBlocks> separate;
+      if (order_ == BlockOrder::last_to_first)
+        separate.emplace(program_, launch.changed_in_place, bound, blocks, left_to_copy_);
       const auto run = [&](int64_t first, int64_t last) {
         void* scratch = launch.scratch->take();
         LaunchEvents events{0, 0, &outcome, Outcome::print};
-        const auto call = [&](int64_t begin, int64_t end) {
-          launch.function(bound.buffers.data(), bound.scalars.data(), begin, end, scratch, &events);
+        const auto call = [&](void* const* buffers, int64_t begin, int64_t end) {
+          launch.function(buffers, bound.scalars.data(), begin, end, scratch, &events);
+        };
+        const auto backwards = [&](void* const* buffers, int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; ++k) call(buffers, blocks - 1 - k, blocks - k);
         };
         if (order_ == BlockOrder::first_to_last) {
-          call(first, last);
+          call(bound.buffers.data(), first, last);
+        } else if (separate->copies()) {
+          separate->run(first, last, backwards);
         } else {
-          for (int64_t k = first; k < last; ++k) call(blocks - 1 - k, blocks - k);
+          backwards(bound.buffers.data(), first, last);
         }
         launch.scratch->give_back(scratch);
         outcome.add(events);
@@ -200,6 +211,8 @@ class CpuKernel : public CompiledKernel {
   std::shared_ptr<SharedLibrary> library_;
   std::vector<Launch> launches_;
   BlockOrder order_ = BlockOrder::first_to_last;
+  // Bytes, of all launches together: of many in a row those that come later run as they do otherwise.
+  std::atomic<int64_t> left_to_copy_{int64_t{1} << 29};
   LaunchObserver* observer_ = nullptr;
   std::mutex mutex_;  // guards what follows
   std::string printed_;

@@ -35,7 +35,8 @@ ParallelFor thread_pool(int threads = 0);
 // An argument: a tensor or a scalar.
 using Argument = std::variant<TensorView, int64_t, double>;
 
-// Of the blocks of a launch, where they run one after another.
+// Of the blocks of a launch, where they run one after another. From the last to the first they also see nothing, as far
+// as memory suffices, of what others have changed in buffers that they read (separate_blocks.h).
 enum class BlockOrder { first_to_last, last_to_first };
 
 // Of one of a program's kernels, what is known of its launches.
