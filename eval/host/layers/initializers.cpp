@@ -1,6 +1,7 @@
 #include "eval/host/layers/initializers.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <torch/headeronly/version.h>
 
 #include <cmath>
@@ -56,20 +57,19 @@ struct Truncation {
 };
 
 // Draws from the whole normal distribution and again what fell outside: cheap while most falls inside.
-void truncate_by_redrawing(const Tensor& tensor, const Truncation& t) {
+Tensor truncate_by_redrawing(const Tensor& tensor, const Truncation& t) {
   at::Scalar low = at::scalar_tensor(t.low, tensor.scalar_type()).item();
   at::Scalar high = at::scalar_tensor(t.high, tensor.scalar_type()).item();
   Tensor result = tensor.normal_(t.mean, t.std, t.generator);
   while (true) {
     Tensor mask = (result < low) | (result > high);
-    if (!mask.any().item<bool>()) break;
+    if (!mask.any().item<bool>()) return result;
     result = at::where(mask, at::empty_like(result).normal_(t.mean, t.std, t.generator), result);
   }
-  if (!tensor.is_same(result)) tensor.copy_(result);
 }
 
 // Draws uniformly and accepts by the density: for truncations far in a tail.
-void truncate_by_rejection(const Tensor& tensor, const Truncation& t) {
+Tensor truncate_by_rejection(const Tensor& tensor, const Truncation& t) {
   double mode = std::max(t.low, std::min(t.mean, t.high));
   double log_peak = -0.5 * std::pow((mode - t.mean) / t.std, 2);
   Tensor candidates = at::empty_like(tensor), accept = at::empty_like(tensor);
@@ -78,23 +78,22 @@ void truncate_by_rejection(const Tensor& tensor, const Truncation& t) {
   candidates.copy_(tensor);
   log_density();
   Tensor pending = accept.uniform_(0, 1, t.generator).log_().gt(candidates);
-  if (!pending.any().item<bool>()) return;
+  if (!pending.any().item<bool>()) return tensor;
   Tensor result = tensor;
   while (true) {
     candidates.uniform_(t.low, t.high, t.generator);
     result = at::where(pending, candidates, result);
     log_density();
     pending = at::where(pending, accept.uniform_(0, 1, t.generator).log_().gt(candidates), pending);
-    if (!pending.any().item<bool>()) break;
+    if (!pending.any().item<bool>()) return result;
   }
-  tensor.copy_(result);
 }
 
 // Takes uniform numbers through the inverse of the cumulative distribution.
-void truncate_by_inversion(const Tensor& tensor, const Truncation& t) {
+Tensor truncate_by_inversion(const Tensor& tensor, const Truncation& t) {
   const double from = normal_cdf((t.low - t.mean) / t.std), to = normal_cdf((t.high - t.mean) / t.std);
   tensor.uniform_(2 * from - 1, 2 * to - 1, t.generator).erfinv_();
-  tensor.mul_(t.std * std::sqrt(2.0)).add_(t.mean).clamp_(t.low, t.high);
+  return tensor.mul_(t.std * std::sqrt(2.0)).add_(t.mean).clamp_(t.low, t.high);
 }
 
 // PyTorch's way of sampling changed with 2.12; equal seeds are to give the weights of the PyTorch that is linked.
@@ -104,14 +103,14 @@ IValue trunc_normal(A a) {
   Truncation t{a.real("mean"), a.real("std"), a.real("a"), a.real("b"), a.generator("generator")};
   Tensor tensor = a.tensor("tensor");
   double share = normal_cdf((t.high - t.mean) / t.std) - normal_cdf((t.low - t.mean) / t.std);
-  if (kSamplesByInversion) {
-    truncate_by_inversion(tensor, t);
-  } else if (share > 0.3) {
-    truncate_by_redrawing(tensor, t);
-  } else {
-    truncate_by_rejection(tensor, t);
-  }
-  return tensor;
+  const Tensor drawn = [&] {
+    // How many draws it takes depends on the numbers: who puts others in the place of a weight is not to meet them on
+    // the way, but when they are written.
+    at::DisableRecordFunctionGuard unobserved;
+    if (kSamplesByInversion) return truncate_by_inversion(tensor, t);
+    return share > 0.3 ? truncate_by_redrawing(tensor, t) : truncate_by_rejection(tensor, t);
+  }();
+  return tensor.copy_(drawn);
 }
 
 IValue orthogonal(A a) {
