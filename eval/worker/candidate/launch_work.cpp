@@ -50,14 +50,15 @@ std::string LaunchWork::digest(const Memory& memory) const {
   return digest_of(memory_as(memory.data, memory.bytes, at::kByte, device_));
 }
 
-// Of 32 bits, or one of 16 bits twice, whatever its sign; of a single number nothing can be said.
+// Of 32 bits, or one of 16 bits twice; zeros of either sign are one number. Others are not: signs may be the result. Of
+// a single number nothing can be said.
 bool LaunchWork::is_one_number(const Memory& memory) const {
   at::NoGradGuard no_grad;
   at::DisableRecordFunctionGuard unobserved;
   if (memory.bytes % 4 != 0 || memory.bytes == 4 || reinterpret_cast<uintptr_t>(memory.data) % 4 != 0) return false;
   constexpr int kWithoutSigns = 0x7FFF7FFF;
-  const at::Tensor words = memory_as(memory.data, memory.bytes, at::kInt, device_).bitwise_and(kWithoutSigns);
-  return words.eq(words[0]).all().item<bool>();
+  const at::Tensor words = memory_as(memory.data, memory.bytes, at::kInt, device_);
+  return words.eq(words[0]).all().item<bool>() || words.bitwise_and(kWithoutSigns).eq(0).all().item<bool>();
 }
 
 }  // namespace tilepilot::eval
