@@ -179,6 +179,7 @@ class Replay::Plan {
     }
     if (exact_ && step.node->op.find("nan_to_num") != std::string::npos)
       bound_infinities(types_of_arguments(step).arguments[0].value_or(at::kDouble), stack);
+    if (exact_ && step.node->op == "aten::fake_quantize_per_channel_affine") narrow_scales(stack);
     const torch::jit::Stack operands = after_node ? stack : torch::jit::Stack();
     try {
       if (step.random != RandomRule::deterministic) {
@@ -193,6 +194,12 @@ class Replay::Plan {
     } catch (const std::exception& error) { return node_error(*step.node, first_line(error.what())); }
     if (after_node) after_node(*step.node, operands, stack);
     return store_outputs(step, stack, values);
+  }
+
+  // This operator takes no scales in float64, whatever its numbers are in.
+  static void narrow_scales(torch::jit::Stack& stack) {
+    const at::Tensor scales = stack[1].toTensor();
+    if (scales.scalar_type() == at::kDouble) stack[1] = scales.to(at::kFloat);
   }
 
   // Infinities become the largest number of the model's own type, not of float64.
