@@ -24,3 +24,15 @@ def python(tmp_path):
                               timeout=timeout, env={**os.environ, **environment}, cwd=tmp_path)
 
     return run
+
+
+@pytest.fixture
+def author(tmp_path, monkeypatch):
+    import stand_in_author  # which loads Inductor
+
+    return stand_in_author.installed(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def x():
+    return torch.randn(512, 2048)

@@ -1,13 +1,10 @@
 """torch.compile(backend="tilepilot") and tilepilot.optimize: what runs for which call, and that it is right.
 
-Most tests let a file stand in for the command, which answers at once with a program of the test's own; what these
-programs compute is told by what they print. The last tests ask the real author and judge."""
+Most tests let a file stand in for the command (stand_in_author.py). The last one asks the real author and judge."""
 
 import copy
-import json
 import pathlib
 import pickle
-import stat
 import sys
 import threading
 import warnings
@@ -15,142 +12,15 @@ import warnings
 import pytest
 import tilepilot
 import torch
-from tilepilot.graphs import agreement, devices, inductor, region_call, versions
+from tilepilot.graphs import devices, inductor, region_call, versions
 from tilepilot.graphs import optimize as optimizing
-from tilepilot.graphs.backend import reported
-from tilepilot.graphs.capture import Capture, capture
+from tilepilot.graphs.capture import Capture
 from tilepilot.graphs.generation import Options, generated
 from tilepilot.graphs.regions import find_regions
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-# Takes the model that it is given and answers with a program that computes `x * w * 2`, if it is such a model; it says
-# that the program is as fast as SPEEDUP. Its calls are counted in the file beside it.
-COMMAND = '''#!{python}
-import hashlib, json, pathlib, re, sys
-here = pathlib.Path(__file__).parent
-text = pathlib.Path("model.py").read_text()
-with open(here / "asked.txt", "a") as file:
-    file.write(json.dumps([sys.argv[1:], text]) + "\\n")
-sizes = re.search(r"torch.randn\\(\\((\\d+), (\\d+)\\)", text[text.index("def get_inputs"):])
-if not ({accepts}) or sizes is None:
-    print(json.dumps(dict(ok=False, reason="the author sees nothing")))
-    sys.exit(1)
-M, N = map(int, sizes.groups())
-program = (here / "program.py").read_text().replace("ROWS", str(M)).replace("COLUMNS", str(N))
-pathlib.Path("fast.py").write_text(program)
-digest = lambda text: hashlib.sha256(text.encode()).hexdigest()
-pathlib.Path("fast.cert.json").write_text(json.dumps(dict(
-    program=dict(file="fast.py", sha256=digest(program)), model=dict(file="model.py", sha256=digest(text)),
-    reference=dict(inputs=[dict(dtype="float32", shape=[M, N])]), verdict=dict(target="cpu"))))
-print(json.dumps(dict(ok=True, verdict=dict(outcome="verified", speedup={speedup}, speedup_interval=[1.5, 2.5]))))
-'''
-
-# The reference takes three passes over memory, this takes one.
-PROGRAM = """
-import torch
-import torch.nn as nn
-import tilelang
-import tilelang.language as T
-
-
-@tilelang.jit(out_idx=[-1])
-def scale(M, N):
-    @T.prim_func
-    def scale_kernel(X: T.Tensor((M, N), "float32"), W: T.Tensor((N,), "float32"), Y: T.Tensor((M, N), "float32")):
-        with T.Kernel(T.ceildiv(M, 4), threads=32) as bx:
-            for i, j in T.Parallel(4, N):
-                if bx * 4 + i < M:
-                    Y[bx * 4 + i, j] = X[bx * 4 + i, j] * W[j] * 2
-
-    return scale_kernel
-
-
-class ModelNew(nn.Module):
-    calls = 0
-
-    def __init__(self):
-        super().__init__()
-        self.w0 = nn.Parameter(torch.rand(COLUMNS))
-        self.scale = scale(ROWS, COLUMNS)
-
-    def forward(self, x):
-        ModelNew.calls += 1
-        return self.scale(x, self.w0)
-"""
-
-
-class Scale(nn.Module):
-    def __init__(self, size=2048):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(size))
-
-    def forward(self, x):
-        for _ in range(6):  # slow enough that the kernel gains
-            x = x.abs() * x.sign()
-        return x * self.weight * 2
-
-
-class Author:
-    """The stand-in for the command."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.file = folder / "command.py"
-        (folder / "program.py").write_text(PROGRAM)
-        self.answers()
-
-    def answers(self, accepts="True", speedup=2.0):
-        self.file.write_text(COMMAND.format(python=sys.executable, accepts=accepts, speedup=speedup))
-        self.file.chmod(self.file.stat().st_mode | stat.S_IXUSR)
-
-    def asked(self):
-        try:
-            return [json.loads(line) for line in (self.folder / "asked.txt").read_text().splitlines()]
-        except FileNotFoundError:
-            return []
-
-
-def program_calls():
-    return sum(module.ModelNew.calls for name, module in list(sys.modules.items())
-               if name.startswith("tilepilot.loaded.fast"))
-
-
-def no_inductor(*_, **__):
-    """Most tests are about programs, and Inductor would be faster than some."""
-    raise agreement.NotUsed("it is left out")
-
-
-@pytest.fixture
-def author(tmp_path, monkeypatch):
-    torch._dynamo.reset()
-    monkeypatch.setenv("TILEPILOT_CACHE", str(tmp_path / "cache"))
-    for name in [name for name in sys.modules if name.startswith("tilepilot.loaded.fast")]:
-        del sys.modules[name]
-    monkeypatch.setattr(inductor, "compiled", no_inductor)
-    made = Author(tmp_path)
-    monkeypatch.setenv("TILEPILOT_COMMAND", str(made.file))
-    return made
-
-
-@pytest.fixture
-def x():
-    return torch.randn(512, 2048)
-
-
-def same(compiled, model, *inputs):
-    """The number of the program's calls in a call that agrees with the model's."""
-    before = program_calls()
-    with torch.no_grad():
-        torch.testing.assert_close(compiled(*inputs), model(*inputs))
-    return program_calls() - before
-
-
-def compiled_with_reports(model, *inputs, **options):
-    compiled = torch.compile(model, backend="tilepilot", **options)
-    with reported() as reports, torch.no_grad():
-        compiled(*inputs)
-    return compiled, reports
+from stand_in_author import PROGRAM, Scale, compiled_with_reports, program_calls, same
 
 
 def test_a_verified_program_runs(author, x):
@@ -620,108 +490,3 @@ def test_the_real_author_and_judge(real_command):
     with torch.no_grad():
         torch.testing.assert_close(optimized(x), model(x))
         torch.testing.assert_close(optimized(x[:3]), model(x[:3]))
-
-
-class Sines(nn.Module):
-    def forward(self, x, counts):
-        counts.add_(1)
-        return x.sin().cos() + 1, nn.functional.dropout(x, 0.5, True)
-
-
-@pytest.fixture
-def with_inductor(author, monkeypatch):
-    """The stand-in for the author, Inductor itself, and times that a test chooses by the number of sides."""
-    monkeypatch.setattr(inductor, "compiled", INDUCTOR)
-
-    def times(*found):
-        monkeypatch.setattr(versions, "seconds_of_calls", lambda device, *sides: found[:len(sides)])
-
-    return times
-
-
-INDUCTOR = inductor.compiled
-
-
-def test_inductor_computes_what_no_program_does(author, with_inductor, x):
-    """With eager's random numbers, and what is written to arguments."""
-    with_inductor(2.0, 1.0)
-    author.answers(accepts="False")
-    compiled, counts = torch.compile(Sines(), backend="tilepilot"), torch.zeros(3)
-    with reported() as reports, torch.no_grad():
-        torch.manual_seed(3)
-        found = compiled(x, counts)
-    assert [(report.runs, report.speedup) for report in reports if report.runs != "torch"] == [("inductor", 2.0)]
-    torch.manual_seed(3)
-    expected = Sines()(x, torch.zeros(3))
-    torch.testing.assert_close(found, expected)
-    assert counts.tolist() == [1, 1, 1]
-
-
-def test_programs_run_inside_of_inductors_code(author, with_inductor, x):
-    with_inductor(4.0, 3.0, 2.0, 1.0)  # eager, with programs, Inductor, Inductor with programs
-
-    class Around(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.scale = Scale()
-
-        def forward(self, x):
-            return self.scale(x) + torch.rand_like(x) * 0
-
-    model = Around()
-    compiled, reports = compiled_with_reports(model, x)
-    assert [report.runs for report in reports if report.runs != "torch"] == ["program", "inductor"]
-    assert same(compiled, model, x) == 1
-
-
-def test_code_of_inductor_that_is_slower_or_differs_is_not_used(author, with_inductor, x, monkeypatch):
-    author.answers(accepts="False")
-    with_inductor(1.0, 2.0)
-    _, reports = compiled_with_reports(Sines(), x, torch.zeros(3))
-    assert {report.runs for report in reports} == {"torch"}
-    torch._dynamo.reset()
-    with_inductor(2.0, 1.0)
-
-    def wrong(*arguments, **named):
-        made = INDUCTOR(*arguments, **named)
-        return lambda *given: tuple(result * 1.01 for result in made(*given))
-
-    monkeypatch.setattr(inductor, "compiled", wrong)
-    _, reports = compiled_with_reports(Sines(), x, torch.zeros(3))
-    assert {report.runs for report in reports} == {"torch"}
-
-
-def test_code_of_inductor_that_fails_is_not_used(author, with_inductor, x, monkeypatch):
-    def failing(*_):
-        raise RuntimeError("out of memory")
-
-    author.answers(accepts="False")
-    with_inductor(2.0, 1.0)
-    monkeypatch.setattr(inductor, "compiled", lambda *_, **__: failing)
-    compiled, reports = compiled_with_reports(Sines(), x, torch.zeros(3))
-    assert {report.runs for report in reports} == {"torch"}
-
-
-def test_truths_contain_what_is_written_to_arguments():
-    values = [torch.ones(8), torch.zeros(3)]
-    found = versions._truths(capture(torch.fx.symbolic_trace(Sines()), values), values)
-    assert found[-1].dtype is torch.float64 and found[-1].tolist() == [1, 1, 1]
-    assert values[1].tolist() == [0, 0, 0]
-
-
-def test_inductor_may_be_left_out(author, with_inductor, x):
-    author.answers(accepts="False")
-    with_inductor(2.0, 1.0)
-    _, reports = compiled_with_reports(Sines(), x, torch.zeros(3), options={"inductor": False})
-    assert {report.runs for report in reports} == {"torch"}
-
-
-def test_sixteen_bits_are_held_against_the_truth():
-    """What differs from eager's results by more than a rounding agrees if it is no further from the truth than these."""
-    truth = torch.linspace(1, 2, 64, dtype=torch.float64)
-    eager, other, wrong = truth.float() * 1.1, truth.float() * 0.95, truth.float() * 0.7
-    with pytest.raises(agreement.NotUsed):
-        agreement.check_agreement("it", [other], [eager])
-    agreement.check_agreement("it", [other], [eager], lambda: [truth])
-    with pytest.raises(agreement.NotUsed):
-        agreement.check_agreement("it", [wrong], [eager], lambda: [truth])
