@@ -194,6 +194,7 @@ def _fastest(captured, values, sides, reports):
         with random_numbers_kept(captured, values), torch.no_grad():
             found = seconds_of_calls(device, *[functools.partial(call, *own) for call in sides.values()])
         times = dict(zip(sides, found))
+        _log.info("a call of the graph: %s", ", ".join(f"{name} {time * 1e6:.0f} us" for name, time in times.items()))
         least = {name: min(least[name], times[name]) for name in sides}
         others = min(times[name] for name in sides if name not in programs)
         if programs and (best := min(programs, key=times.get)) and times[best] <= others * _NOISE:
