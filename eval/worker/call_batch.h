@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "eval/worker/candidate/ghost_launch.h"
 #include "eval/worker/truth/input_change.h"
 
 namespace tilepilot::eval {
@@ -19,12 +20,12 @@ struct Call {
 
 struct Batch {
   std::vector<Call> calls;
-  int64_t lead = 0;        // so many run in `prepare`: threads wake, caches fill
-  uint64_t seed = 0;       // before the first
-  uint64_t memory = 0;     // of what fresh memory holds
-  bool ghost = false;      // kernels' launches do nothing
+  int64_t lead = 0;     // so many run in `prepare`: threads wake, caches fill
+  uint64_t seed = 0;    // before the first
+  uint64_t memory = 0;  // of what fresh memory holds
+  Ghost ghost = Ghost::none;
   bool looks = false;      // at what launches do
-  bool fills = false;      // on a GPU: all that is made and not written is filled, as it is where launches do nothing
+  bool fills = false;      // on a GPU: all that is made and not written is filled, as it is where launches do not run
   bool backwards = false;  // where blocks run one after another, from the last to the first
   bool waits = true;       // for each kernel, so that a fault and the time of a kernel are known to be its own
   // Not empty: a batch that KernelBench's rules time (kernelbench_trials.h). All calls are on the tensors of the first,

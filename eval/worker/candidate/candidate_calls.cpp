@@ -82,7 +82,8 @@ Status CandidateCalls::run(size_t begin, size_t end, bool timed) {
       status = std::move(result).take_error();
     }
   }
-  program_.log().ghost = program_.log().looks = program_.log().fills = false;
+  program_.log().ghost = Ghost::none;
+  program_.log().looks = program_.log().fills = false;
   program_.log().recorded = nullptr;
   return status;
 }

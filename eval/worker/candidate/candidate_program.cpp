@@ -201,7 +201,7 @@ stage::CallArgs CandidateProgram::arguments(const GraphArgument& arguments, cons
 Result<Value> CandidateProgram::call(const stage::CallArgs& arguments) {
   AtenWatch watch(options_.aten, crumb_.at);
   // Where launches are looked at, too: what one writes may stand there already, of an operator that was undone.
-  const bool fills = log_.ghost || log_.looks || log_.fills;
+  const bool fills = log_.ghost != Ghost::none || log_.looks || log_.fills;
   if (auto* memory = host_.state().call_memory()) memory->begin(fills ? fill_with_random_bytes : CallMemory::Fill());
   auto value = interpreter_.call(model_, arguments);
   auto kept_to_it = watch.status();

@@ -4,28 +4,11 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 
-#include "compiler/ir/effects.h"
 #include "eval/host/edge.h"
 #include "eval/torch/element_type.h"
+#include "eval/worker/candidate/written_views.h"
 
 namespace tilepilot::eval {
-namespace {
-
-std::vector<const runtime::TensorView*> written_views(const ir::Program& program,
-                                                      const std::vector<runtime::Argument>& arguments) {
-  ir::BufferSet written;
-  for (const ir::Kernel& kernel : program.kernels) written.merge(ir::memory_effects_of(kernel.body).writes);
-  std::vector<const runtime::TensorView*> views;
-  for (size_t i = 0; i < std::min(program.parameters.size(), arguments.size()); ++i) {
-    const auto* buffer = std::get_if<ir::Buffer>(&program.parameters[i]);
-    const auto* view = std::get_if<runtime::TensorView>(&arguments[i]);
-    if (buffer && view && view->data && written.contains(ir::memory_of(*buffer))) views.push_back(view);
-  }
-  return views;
-}
-
-}  // namespace
-
 void RecordedLaunches::add(const ir::Program& program, const std::vector<runtime::Argument>& arguments) {
   if (!complete_) return;
   const at::NoGradGuard no_grad;

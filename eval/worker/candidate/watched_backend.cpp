@@ -55,7 +55,7 @@ class WatchedKernel final : public runtime::CompiledKernel {
 
   Status launch(const std::vector<runtime::Argument>& arguments, const runtime::ParallelFor& parallel_for,
                 Span span) override {
-    if (log_.ghost) return {};
+    if (log_.ghost != Ghost::none) return launch_ghost(log_.ghost, program(), arguments, log_.device);
     // The call, not the last statement that ran: its arguments may have staged a kernel elsewhere.
     if (span.valid()) {
       crumb_.at.file = span.file;

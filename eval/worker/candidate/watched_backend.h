@@ -11,6 +11,7 @@
 #include <string>
 
 #include "compiler/runtime/kernel.h"
+#include "eval/worker/candidate/ghost_launch.h"
 #include "eval/worker/candidate/recorded_launches.h"
 #include "eval/worker/shared_crumb.h"
 
@@ -28,8 +29,8 @@ struct LaunchLog {
   // Called right before each launch that is waited for; empty: nothing is to be done. Other processes of the GPU, which
   // run while this one waits, leave its shared memory full of zeros.
   std::function<void()> before_launch = nullptr;
-  bool ghost = false;  // launches do nothing
-  // On a GPU, what is made for kernels, and by `torch.empty`, is filled; so it is where launches do nothing or are
+  Ghost ghost = Ghost::none;
+  // On a GPU, what is made for kernels, and by `torch.empty`, is filled; so it is where launches do not run or are
   // looked at.
   bool fills = false;
   runtime::BlockOrder order = runtime::BlockOrder::first_to_last;

@@ -21,8 +21,9 @@ bool is_one_of(StressKind kind, std::initializer_list<StressKind> kinds) {
 }
 
 // What nobody wrote may be no number, and what a program makes of it then shows nothing: zero times it is none either.
-// Where inputs are none, that is what kernels may be there to mend.
-bool has_numbers(const CandidateLink& link, const Message& answer, const Trial& trial) {
+// Where inputs are none, that is what kernels may be there to mend; and what was written are numbers.
+bool has_numbers(Ghost ghost, const CandidateLink& link, const Message& answer, const Trial& trial) {
+  if (ghost != Ghost::nothing) return true;
   const auto is_finite = [](const at::Tensor& t) { return !t.is_floating_point() || t.isfinite().all().item<bool>(); };
   if (!std::all_of(trial.inputs.begin(), trial.inputs.end(), is_finite)) return true;
   const auto tensors = link.tensors_of(answer);
@@ -34,6 +35,19 @@ bool has_numbers(const CandidateLink& link, const Message& answer, const Trial& 
     if (given.isfinite().logical_not_().logical_and_(numbers).any().item<bool>()) return false;
   }
   return true;
+}
+
+// Values for which kernels may be there though the given ones do not show it. A number in the place of a kernel's
+// results may be right for all but extremes: zero in the place of the maximum that softmax subtracts.
+bool may_show(Ghost ghost, StressKind kind) {
+  return is_one_of(kind, {StressKind::special, StressKind::indices, StressKind::constants}) ||
+         (ghost != Ghost::nothing && is_one_of(kind, {StressKind::large, StressKind::negative, StressKind::extreme}));
+}
+
+std::string in_words(Ghost ghost) {
+  if (ghost == Ghost::nothing) return "without the generated kernels";
+  return fmt::format("with {} in the place of what the generated kernels write",
+                     ghost == Ghost::zeros ? "zeros" : "ones");
 }
 
 }  // namespace
@@ -56,14 +70,14 @@ DecoyCheck::Failure DecoyCheck::restored(Failure failure) {
   return sides_.link.failure();
 }
 
-std::optional<Verdict> DecoyCheck::without_kernels(CallSource& source, EagerCalls& eager, const CandidateFacts& facts,
-                                                   std::vector<std::string>& notes) {
+std::optional<Verdict> DecoyCheck::without_kernels(Ghost ghost, CallSource& source, EagerCalls& eager,
+                                                   const CandidateFacts& facts, std::vector<std::string>& notes) {
   auto planned = source.next(1, 0);
   if (!planned.ok()) return failed(planned.error().message);
   auto expected = eager.run(planned->batch, source);
   if (!expected.ok()) return failed(expected.error().message);
   Batch batch = planned->batch;
-  batch.ghost = true;
+  batch.ghost = ghost;
   const std::vector<CallChannel::Base> bases = fresh_bases(*planned, source);
   const bool ran = sides_.channel.prepare(batch, bases) && sides_.channel.go();
   auto answer = ran ? sides_.channel.fetch(0) : std::nullopt;
@@ -72,12 +86,13 @@ std::optional<Verdict> DecoyCheck::without_kernels(CallSource& source, EagerCall
       CallCheck(sides_.side, source).gives_the_same({*planned, *expected, 0, eager.weights()}, sides_.link, *answer);
   if (!sides_.channel.rest()) return sides_.link.failure();
   eager.drop(*std::move(expected));
-  if (!same) return on_filled_memory(source, eager);
+  if (!same) return ghost == Ghost::nothing ? on_filled_memory(source, eager) : std::nullopt;
   std::string where;
-  if (auto failure = restored(find_where_it_matters(facts, where))) return failure;
+  if (auto failure = restored(find_where_it_matters(ghost, facts, where))) return failure;
   if (where.empty())
-    return rejection("decoy", "the generated kernels do not matter: without them the outputs are the same");
-  std::string note = fmt::format("without the generated kernels the outputs are the same but with {}", where);
+    return rejection("decoy", fmt::format("the generated kernels do not matter: {} the outputs are the same",
+                                          ghost == Ghost::nothing ? "without them" : in_words(ghost)));
+  std::string note = fmt::format("{} the outputs are the same but with {}", in_words(ghost), where);
   if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
   return std::nullopt;
 }
@@ -103,19 +118,19 @@ DecoyCheck::Failure DecoyCheck::on_filled_memory(CallSource& source, EagerCalls&
   return failure;
 }
 
-DecoyCheck::Failure DecoyCheck::find_where_it_matters(const CandidateFacts& facts, std::string& where) {
+DecoyCheck::Failure DecoyCheck::find_where_it_matters(Ghost ghost, const CandidateFacts& facts, std::string& where) {
   const ReferenceSide& side = sides_.side;
   Verdict scratch;
   if (side.trial_count() > 1) {
     const auto trial = side.trial(1);
     if (!trial.ok()) return failed(trial.error().message);
     if (!load((*trial)->weights)) return sides_.link.failure();
-    const auto answer = make_call_(**trial, {.ghost = true});
+    const auto answer = make_call_(**trial, {.ghost = ghost});
     if (!answer) {
       where = "other weights";
       return unless_it_raised();
     }
-    if (has_numbers(sides_.link, *answer, **trial) &&
+    if (has_numbers(ghost, sides_.link, *answer, **trial) &&
         TrialCheck(side, sides_.link, facts, scratch).check(1, **trial, *answer)) {
       where = "other weights";
       return std::nullopt;
@@ -123,12 +138,12 @@ DecoyCheck::Failure DecoyCheck::find_where_it_matters(const CandidateFacts& fact
   }
   for (size_t i = 0; i < side.stress_count(); ++i) {
     const StressKind kind = side.stress_kind(i);
-    if (!is_one_of(kind, {StressKind::special, StressKind::indices, StressKind::constants})) continue;
+    if (!may_show(ghost, kind)) continue;
     const auto stress = side.stress(i);
     if (!stress.ok()) continue;
     if (!load(stress->trial->weights)) return sides_.link.failure();
-    const auto answer = make_call_(*stress->trial, {.ghost = true});
-    if (answer && (!has_numbers(sides_.link, *answer, *stress->trial) ||
+    const auto answer = make_call_(*stress->trial, {.ghost = ghost});
+    if (answer && (!has_numbers(ghost, sides_.link, *answer, *stress->trial) ||
                    TrialCheck(side, sides_.link, facts, scratch).wrong_under(*stress, *answer).empty()))
       continue;
     where = to_string(kind);

@@ -18,7 +18,7 @@ namespace tilepilot::eval {
 struct Manner {
   bool looks = false;      // at what launches do
   bool backwards = false;  // blocks run from the last to the first
-  bool ghost = false;      // launches do nothing
+  Ghost ghost = Ghost::none;
 };
 
 class DecoyCheck {
@@ -40,11 +40,11 @@ class DecoyCheck {
         before_(loaded),
         loaded_(loaded) {}
 
-  // Both: nullopt if the kernels matter, or the failure. Launches that do nothing must change the outputs: what the
-  // kernels would write is then what fresh memory holds. Where only other weights, or values that the model singles
-  // out, show that, a note says so.
-  std::optional<Verdict> without_kernels(CallSource& source, EagerCalls& eager, const CandidateFacts& facts,
-                                         std::vector<std::string>& notes);
+  // Both: nullopt if the kernels matter, or the failure. Launches that do not run must change the outputs, with each
+  // thing that the kernels' results may then hold. Where only other weights, or values that the model singles out, show
+  // that, a note says so. @pre ghost is not `none`
+  std::optional<Verdict> without_kernels(Ghost ghost, CallSource& source, EagerCalls& eager,
+                                         const CandidateFacts& facts, std::vector<std::string>& notes);
   // Kernels that copy, or that add zeros, stand beside operators that do the whole job. @pre the task is not degenerate
   std::optional<Verdict> of_work();
 
@@ -56,7 +56,7 @@ class DecoyCheck {
   // A call with its kernels is right, whatever their outputs held before.
   Failure on_filled_memory(CallSource& source, EagerCalls& eager);
   // With which trials the outputs differ without kernels; empty: with none.
-  Failure find_where_it_matters(const CandidateFacts& facts, std::string& where);
+  Failure find_where_it_matters(Ghost ghost, const CandidateFacts& facts, std::string& where);
   // Ends the search: the kernels did work, or the program failed.
   std::optional<Failure> look(const Trial& trial);
   std::optional<Failure> look_under(std::initializer_list<StressKind> kinds);

@@ -336,10 +336,14 @@ class Examination {
     std::vector<Interlude> interludes;
     for (size_t i = 2; i < side_.trial_count(); ++i)
       interludes.push_back({[this, i] { return run_trial(i); }, side_.weights_of_trial(i)});
-    const int ghosts = options_.judge.aten == "any" ? 0 : 2;
-    for (int i = 0; i < ghosts; ++i) interludes.push_back({[&] { return differs_without_kernels(source, eager); }});
-    if (options_.judge.aten == "hybrid" && computes(side_.reference().forward))
+    std::vector<Ghost> ghosts;
+    if (options_.judge.aten != "any") ghosts = {Ghost::nothing, Ghost::nothing};
+    if (options_.judge.aten == "hybrid" && computes(side_.reference().forward) && !side_.degenerate()) {
+      ghosts.insert(ghosts.end(), {Ghost::zeros, Ghost::ones});
       interludes.push_back({[&] { return kernels_do_work(eager); }});
+    }
+    for (const Ghost ghost : ghosts)
+      interludes.push_back({[&, ghost] { return differs_without_kernels(ghost, source, eager); }});
     std::vector<Contestant> contestants = {contestant()};
     const bool passed =
         run_side_by_side(side_, source, eager, contestants, std::move(interludes), {options_, request_.time});
@@ -514,12 +518,11 @@ class Examination {
             [this](int set) { return send_weights(set); },
             eager.weights()};
   }
-  bool differs_without_kernels(CallSource& source, EagerCalls& eager) {
-    auto failure = decoy_check(eager).without_kernels(source, eager, {lacking_, memory_}, verdict_.notes);
+  bool differs_without_kernels(Ghost ghost, CallSource& source, EagerCalls& eager) {
+    auto failure = decoy_check(eager).without_kernels(ghost, source, eager, {lacking_, memory_}, verdict_.notes);
     return !failure || fail(*failure);
   }
   bool kernels_do_work(EagerCalls& eager) {
-    if (side_.degenerate()) return true;
     auto failure = decoy_check(eager).of_work();
     return !failure || fail(*failure);
   }
