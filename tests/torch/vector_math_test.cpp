@@ -6,6 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <iterator>
+
 namespace tilepilot::eval {
 namespace {
 
@@ -21,6 +24,8 @@ int exp_in_a_new_process() {
 
 // Without settle_vector_math() about one process in ten is wrong.
 TEST(VectorMath, IsAccurateInEveryNewProcess) {
+  const auto threads = std::filesystem::directory_iterator("/proc/self/task");
+  if (std::distance(begin(threads), end(threads)) > 1) GTEST_SKIP() << "other tests have run in this process";
   for (int i = 0; i < 100; ++i) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
