@@ -1,9 +1,8 @@
 // The real Python as the oracle: it must accept what we accept, and refuse what we call a syntax error.
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -358,10 +357,10 @@ struct Verdicts {
 };
 
 Verdicts ask_python(const std::vector<std::string>& texts) {
-  // Tests run at the same time, each in its own process: names of its own.
-  std::string folder = ::testing::TempDir() + ::testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
-                       std::to_string(getpid()) + "-";
-  std::string program = folder + "oracle.py", input = folder + "oracle_in.json", output = folder + "oracle_out.json";
+  const std::filesystem::path folder = std::filesystem::path(TILEPILOT_BINARY_DIR) / "real_python" /
+                                       ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::create_directories(folder);
+  const std::string program = folder / "oracle.py", input = folder / "in.json", output = folder / "out.json";
   std::ofstream(program) << kOracle;
   std::ofstream(input) << nlohmann::json(texts).dump();
   std::string command = "python3 '" + program + "' '" + input + "' > '" + output + "'";
