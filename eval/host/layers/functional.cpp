@@ -71,15 +71,35 @@ IValue max_pool3d(A a) {
       a, at::max_pool3d_with_indices(a.tensor("input"), kernel, stride, padding, dilation, a.flag("ceil_mode")));
 }
 
-IValue lp_pool(A a, bool two_dimensional) {
+IValue lp_pool(A a) {
   double order = a.real("norm_type");
-  auto kernel = a.integers("kernel_size");
+  auto kernel = a.integers("kernel_size"), stride = a.integers("stride");
+  const bool ceil = a.flag("ceil_mode");
   Tensor powered = a.tensor("input").pow(order);
-  Tensor pooled = two_dimensional ? at::avg_pool2d(powered, kernel, a.integers("stride"), 0, a.flag("ceil_mode"))
-                                  : at::avg_pool1d(powered, kernel, a.integers("stride"), 0, a.flag("ceil_mode"));
+  Tensor pooled = kernel.size() == 1   ? at::avg_pool1d(powered, kernel, stride, 0, ceil)
+                  : kernel.size() == 2 ? at::avg_pool2d(powered, kernel, stride, 0, ceil)
+                                       : at::avg_pool3d(powered, kernel, stride, 0, ceil);
   int64_t count = 1;
   for (int64_t extent : kernel) count *= extent;
   return at::relu(at::sign(pooled) * at::relu(at::abs(pooled))).mul(count).pow(1.0 / order);
+}
+
+// The inverse of a pool with indices; 1-D as 2-D of one column.
+IValue max_unpool(A a) {
+  auto kernel = a.integers("kernel_size"), stride = a.integers("stride"), padding = a.integers("padding"),
+       sizes = a.integers("output_size");
+  const auto rank = static_cast<int64_t>(kernel.size());
+  Tensor input = a.tensor("input"), indices = a.tensor("indices");
+  if (stride.empty()) stride = kernel;
+  if (sizes.size() == kernel.size() + 2) sizes.erase(sizes.begin(), sizes.begin() + 2);  // those of a whole tensor
+  for (int64_t i = 0; sizes.size() < kernel.size(); ++i) {
+    const auto k = static_cast<size_t>(i);
+    sizes.push_back((input.size(input.dim() - rank + i) - 1) * stride[k] + kernel[k] - 2 * padding[k]);
+  }
+  TORCH_CHECK(sizes.size() == kernel.size(), "output_size should have ", rank, " or ", rank + 2, " elements");
+  if (rank == 3) return at::max_unpool3d(input, indices, sizes, stride, padding);
+  if (rank == 2) return at::max_unpool2d(input, indices, sizes);
+  return at::max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), {sizes[0], 1}).squeeze(-1);
 }
 
 // Dropout of whole channels; `batched_rank` is the rank with a batch dimension.
@@ -118,6 +138,28 @@ IValue embedding(A a) {
     at::embedding_renorm_(weight, input, *max_norm, a.real("norm_type"));
   }
   return at::embedding(weight, input, padding, a.flag("scale_grad_by_freq"), a.flag("sparse"));
+}
+
+IValue embedding_bag(A a) {
+  Tensor weight = a.tensor("weight"), input = a.tensor("input");
+  auto offsets = a.maybe_tensor("offsets"), weights = a.maybe_tensor("per_sample_weights");
+  if (input.dim() == 2) {
+    TORCH_CHECK(!offsets, "if input is 2D, then offsets has to be None");
+    offsets = at::arange(0, input.numel(), input.size(1), input.options());
+    input = input.reshape({-1});
+    if (weights) weights = weights->reshape({-1});
+  }
+  TORCH_CHECK(offsets, "offsets has to be a 1D Tensor but got None");
+  const std::string mode = a.text("mode");
+  TORCH_CHECK(mode == "sum" || mode == "mean" || mode == "max", "mode has to be one of sum, mean or max");
+  TORCH_CHECK(!weights || mode == "sum", "per_sample_weights is only supported for mode='sum'");
+  if (auto max_norm = a.maybe_real("max_norm")) at::embedding_renorm_(weight, input, *max_norm, a.real("norm_type"));
+  return std::get<0>(at::embedding_bag(weight, input, *offsets, a.flag("scale_grad_by_freq"),
+                                       mode == "sum"    ? 0
+                                       : mode == "mean" ? 1
+                                                        : 2,
+                                       a.flag("sparse"), weights, a.flag("include_last_offset"),
+                                       a.maybe_integer("padding_idx")));
 }
 
 IValue batch_norm(A a) {
@@ -268,9 +310,20 @@ const FunctionRow kFunctions[] = {
      "ceil_mode=False, bool return_indices=False)",
      max_pool3d},
     {"lp_pool1d(Tensor input, float norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False)",
-     [](A a) { return lp_pool(a, false); }},
+     lp_pool},
     {"lp_pool2d(Tensor input, float norm_type, int[2] kernel_size, int[2]? stride=None, bool ceil_mode=False)",
-     [](A a) { return lp_pool(a, true); }},
+     lp_pool},
+    {"lp_pool3d(Tensor input, float norm_type, int[3] kernel_size, int[3]? stride=None, bool ceil_mode=False)",
+     lp_pool},
+    {"max_unpool1d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? "
+     "output_size=None)",
+     max_unpool},
+    {"max_unpool2d(Tensor input, Tensor indices, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[]? "
+     "output_size=None)",
+     max_unpool},
+    {"max_unpool3d(Tensor input, Tensor indices, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[]? "
+     "output_size=None)",
+     max_unpool},
     {"adaptive_max_pool1d(Tensor input, int[1] output_size, bool return_indices=False)",
      [](A a) { return with_indices(a, at::adaptive_max_pool1d(a.tensor("input"), a.integers("output_size"))); }},
     {"adaptive_max_pool2d(Tensor input, int[2] output_size, bool return_indices=False)",
@@ -290,6 +343,10 @@ const FunctionRow kFunctions[] = {
     {"embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool "
      "scale_grad_by_freq=False, bool sparse=False)",
      embedding},
+    {"embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, bool "
+     "scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? per_sample_weights=None, bool "
+     "include_last_offset=False, int? padding_idx=None)",
+     embedding_bag},
     {"batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool "
      "training=False, float momentum=0.1, float eps=1e-05)",
      batch_norm},
@@ -311,6 +368,11 @@ const FunctionRow kFunctions[] = {
      interpolate},
     {"grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None)",
      grid_sample},
+    {"affine_grid(Tensor theta, int[] size, bool? align_corners=None)",
+     [](A a) -> IValue {
+       return at::affine_grid_generator(a.tensor("theta"), a.integers("size"),
+                                        a.maybe_flag("align_corners").value_or(false));
+     }},
     {"unfold(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1)", nullptr,
      "im2col"},
     {"fold(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1)",

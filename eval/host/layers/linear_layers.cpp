@@ -55,29 +55,33 @@ void reset_embedding(NnModule& m, A config) {
 }
 
 void create_embedding_bag(NnModule& m, A config) {
+  if (auto given = config.maybe_tensor("_weight")) {
+    m.register_parameter(stage::Name("weight"), m.state().wrap_parameter(*given, true));
+    return;
+  }
   m.add_parameter("weight", {config.integer("num_embeddings"), config.integer("embedding_dim")}, config);
 }
 
 void reset_embedding_bag(NnModule& m, A config) {
+  if (config.given("_weight")) return;
   m.weight("weight").normal_();
   if (auto padding = config.maybe_integer("padding_idx")) m.weight("weight").select(0, *padding).fill_(0);
 }
 
 IValue embedding_bag(NnModule& m, A config, A inputs) {
-  at::Tensor input = inputs.tensor("input");
-  auto offsets = inputs.maybe_tensor("offsets"), weights = inputs.maybe_tensor("per_sample_weights");
-  if (input.dim() == 2) {
-    TORCH_CHECK(!offsets, "if input is 2D, then offsets has to be None");
-    offsets = at::arange(0, input.numel(), input.size(1), input.options());
-    input = input.reshape({-1});
-    if (weights) weights = weights->reshape({-1});
-  }
-  TORCH_CHECK(offsets, "offsets has to be a 1D Tensor but got None");
-  std::string mode = config.text("mode");
-  int64_t code = mode == "sum" ? 0 : mode == "mean" ? 1 : 2;
-  return std::get<0>(at::embedding_bag(m.weight("weight"), input, *offsets, config.flag("scale_grad_by_freq"), code,
-                                       config.flag("sparse"), weights, config.flag("include_last_offset"),
-                                       config.maybe_integer("padding_idx")));
+  torch::jit::Stack stack{inputs.tensor("input"),
+                          m.weight("weight"),
+                          inputs["offsets"],
+                          config["max_norm"],
+                          config["norm_type"],
+                          config["scale_grad_by_freq"],
+                          config["mode"],
+                          config["sparse"],
+                          inputs["per_sample_weights"],
+                          config["include_last_offset"],
+                          config["padding_idx"]};
+  m.state().functional(stage::Name("embedding_bag"))->overloads()[0]->run(stack, m.state().is_script());
+  return stack[0];
 }
 
 IValue identity(NnModule&, A, A inputs) { return inputs.tensor("input"); }

@@ -111,6 +111,13 @@ IValue gaussian_nll_loss(A a) {
   return reduce(loss, a.reduction_text());
 }
 
+IValue multilabel_soft_margin_loss(A a) {
+  Tensor input = a.tensor("input"), target = a.tensor("target");
+  Tensor loss = -(target * at::log_sigmoid(input) + (1 - target) * at::log_sigmoid(-input));
+  if (auto weight = a.maybe_tensor("weight")) loss = loss * *weight;
+  return reduce(loss.sum(-1) / input.size(-1), a.reduction_text());
+}
+
 #define TP_LEGACY "bool? size_average=None, bool? reduce=None, str reduction='mean'"
 
 const FunctionRow kLosses[] = {
@@ -131,6 +138,27 @@ const FunctionRow kLosses[] = {
      binary_cross_entropy_with_logits},
     {"soft_margin_loss(Tensor input, Tensor target, " TP_LEGACY ")",
      [](A a) -> IValue { return at::soft_margin_loss(a.tensor("input"), a.tensor("target"), a.reduction()); }},
+    {"multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, " TP_LEGACY ")",
+     [](A a) -> IValue {
+       return at::multi_margin_loss(a.tensor("input"), a.tensor("target"), a.scalar("p"), a.scalar("margin"),
+                                    a.maybe_tensor("weight"), a.reduction());
+     }},
+    {"multilabel_margin_loss(Tensor input, Tensor target, " TP_LEGACY ")",
+     [](A a) -> IValue { return at::multilabel_margin_loss(a.tensor("input"), a.tensor("target"), a.reduction()); }},
+    {"multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, " TP_LEGACY ")",
+     multilabel_soft_margin_loss},
+    {"ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, str "
+     "reduction='mean', bool zero_infinity=False)",
+     [](A a) -> IValue {
+       return at::ctc_loss(a.tensor("log_probs"), a.tensor("targets"), a.tensor("input_lengths"),
+                           a.tensor("target_lengths"), a.integer("blank"), a.reduction(), a.flag("zero_infinity"));
+     }},
+    {"ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, str "
+     "reduction='mean', bool zero_infinity=False)",
+     [](A a) -> IValue {
+       return at::ctc_loss(a.tensor("log_probs"), a.tensor("targets"), a.integers("input_lengths"),
+                           a.integers("target_lengths"), a.integer("blank"), a.reduction(), a.flag("zero_infinity"));
+     }},
     {"hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, " TP_LEGACY ")",
      [](A a) -> IValue {
        return at::hinge_embedding_loss(a.tensor("input"), a.tensor("target"), a.real("margin"), a.reduction());

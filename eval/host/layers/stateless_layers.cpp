@@ -50,18 +50,42 @@ IValue softmax2d(NnModule&, A, A inputs) {
   return at::softmax(inputs.tensor("input"), -3);
 }
 
-IValue upsample(NnModule& m, A config, A inputs) {
-  const Callable* interpolate = m.state().functional(stage::Name("interpolate"));
-  torch::jit::Stack stack{
-      inputs.tensor("input"),           config["size"], config["scale_factor"], config["mode"], config["align_corners"],
-      config["recompute_scale_factor"], false};
-  interpolate->overloads()[0]->run(stack, m.state().is_script());
+IValue run_functional(NnModule& m, std::string_view name, torch::jit::Stack stack) {
+  m.state().functional(stage::Name(name))->overloads()[0]->run(stack, m.state().is_script());
   return stack[0];
+}
+
+IValue upsample(NnModule& m, A config, A inputs) {
+  return run_functional(m, "interpolate",
+                        {inputs.tensor("input"), config["size"], config["scale_factor"], config["mode"],
+                         config["align_corners"], config["recompute_scale_factor"], false});
+}
+
+IValue upsample_nearest(NnModule& m, A config, A inputs) {
+  return run_functional(m, "interpolate",
+                        {inputs.tensor("input"), config["size"], config["scale_factor"], "nearest", {}, {}, false});
+}
+
+IValue upsample_bilinear(NnModule& m, A config, A inputs) {
+  return run_functional(m, "interpolate",
+                        {inputs.tensor("input"), config["size"], config["scale_factor"], "bilinear", true, {}, false});
+}
+
+template <int rank>
+IValue max_unpool(NnModule& m, A config, A inputs) {
+  return run_functional(m,
+                        rank == 1   ? "max_unpool1d"
+                        : rank == 2 ? "max_unpool2d"
+                                    : "max_unpool3d",
+                        {inputs.tensor("input"), inputs.tensor("indices"), config["kernel_size"], config["stride"],
+                         config["padding"], inputs["output_size"]});
 }
 
 #define TP_FORWARD "forward(Tensor input)"
 #define TP_LEGACY "bool? size_average=None, bool? reduce=None, str reduction='mean'"
 #define TP_POOL(n) "int[" n "] kernel_size, int[" n "]? stride=None, int[" n "] padding=0"
+#define TP_UNPOOL(n) "MaxUnpool" n "d(" TP_POOL(n) ")"
+#define TP_UNPOOL_FORWARD "forward(Tensor input, Tensor indices, int[]? output_size=None)"
 #define TP_MAX_POOL(n) \
   "MaxPool" n "d(" TP_POOL(n) ", int[" n "] dilation=1, bool return_indices=False, bool ceil_mode=False)"
 #define TP_AVG_POOL(n)                                                 \
@@ -112,8 +136,12 @@ const LayerRow kStatelessLayers[] = {
      "avg_pool1d"},
     {TP_AVG_POOL("2"), "avg_pool2d"},
     {TP_AVG_POOL("3"), "avg_pool3d"},
+    {TP_UNPOOL("1"), nullptr, 2, nullptr, nullptr, TP_UNPOOL_FORWARD, max_unpool<1>},
+    {TP_UNPOOL("2"), nullptr, 2, nullptr, nullptr, TP_UNPOOL_FORWARD, max_unpool<2>},
+    {TP_UNPOOL("3"), nullptr, 2, nullptr, nullptr, TP_UNPOOL_FORWARD, max_unpool<3>},
     {"LPPool1d(float norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False)", "lp_pool1d"},
     {"LPPool2d(float norm_type, int[2] kernel_size, int[2]? stride=None, bool ceil_mode=False)", "lp_pool2d"},
+    {"LPPool3d(float norm_type, int[3] kernel_size, int[3]? stride=None, bool ceil_mode=False)", "lp_pool3d"},
     {"AdaptiveAvgPool1d(int[1] output_size)", "adaptive_avg_pool1d"},
     {"AdaptiveAvgPool2d(int[2] output_size)", "adaptive_avg_pool2d"},
     {"AdaptiveAvgPool3d(int[3] output_size)", "adaptive_avg_pool3d"},
@@ -153,6 +181,14 @@ const LayerRow kStatelessLayers[] = {
     {"Upsample(int? size=None, *, float[] scale_factor, str mode='nearest', bool? align_corners=None, bool? "
      "recompute_scale_factor=None)",
      nullptr, 1, nullptr, nullptr, TP_FORWARD, upsample},
+    {"UpsamplingNearest2d(int[2]? size=None, float? scale_factor=None)", nullptr, 1, nullptr, nullptr, TP_FORWARD,
+     upsample_nearest},
+    {"UpsamplingNearest2d(*, float[] scale_factor, int[2]? size=None)", nullptr, 1, nullptr, nullptr, TP_FORWARD,
+     upsample_nearest},
+    {"UpsamplingBilinear2d(int[2]? size=None, float? scale_factor=None)", nullptr, 1, nullptr, nullptr, TP_FORWARD,
+     upsample_bilinear},
+    {"UpsamplingBilinear2d(*, float[] scale_factor, int[2]? size=None)", nullptr, 1, nullptr, nullptr, TP_FORWARD,
+     upsample_bilinear},
     {"MSELoss(" TP_LEGACY ")", "mse_loss", 2},
     {"L1Loss(" TP_LEGACY ")", "l1_loss", 2},
     {"SmoothL1Loss(" TP_LEGACY ", float beta=1.0)", "smooth_l1_loss", 2},
@@ -168,6 +204,11 @@ const LayerRow kStatelessLayers[] = {
     {"BCEWithLogitsLoss(Tensor? weight=None, " TP_LEGACY ", Tensor? pos_weight=None)",
      "binary_cross_entropy_with_logits", 2, keep_both_weights},
     {"SoftMarginLoss(" TP_LEGACY ")", "soft_margin_loss", 2},
+    {"MultiMarginLoss(int p=1, float margin=1.0, Tensor? weight=None, " TP_LEGACY ")", "multi_margin_loss", 2,
+     keep_weight},
+    {"MultiLabelMarginLoss(" TP_LEGACY ")", "multilabel_margin_loss", 2},
+    {"MultiLabelSoftMarginLoss(Tensor? weight=None, " TP_LEGACY ")", "multilabel_soft_margin_loss", 2, keep_weight},
+    {"CTCLoss(int blank=0, str reduction='mean', bool zero_infinity=False)", "ctc_loss", 4},
     {"HingeEmbeddingLoss(float margin=1.0, " TP_LEGACY ")", "hinge_embedding_loss", 2},
     {"MarginRankingLoss(float margin=0.0, " TP_LEGACY ")", "margin_ranking_loss", 3},
     {"CosineEmbeddingLoss(float margin=0.0, " TP_LEGACY ")", "cosine_embedding_loss", 3},
