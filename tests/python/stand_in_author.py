@@ -20,7 +20,7 @@ with open(here / "asked.txt", "a") as file:
     file.write(json.dumps([sys.argv[1:], text]) + "\\n")
 sizes = re.search(r"torch.randn\\(\\((\\d+), (\\d+)\\)", text[text.index("def get_inputs"):])
 if not ({accepts}) or sizes is None:
-    print(json.dumps(dict(ok=False, reason="the author sees nothing")))
+    print(json.dumps(dict(ok=False, reason="the author sees nothing", ending="{ending}", attempts=[])))
     sys.exit(1)
 M, N = map(int, sizes.groups())
 program = (here / "program.py").read_text().replace("ROWS", str(M)).replace("COLUMNS", str(N))
@@ -86,8 +86,9 @@ class Author:
         (folder / "program.py").write_text(PROGRAM)
         self.answers()
 
-    def answers(self, accepts="True", speedup=2.0):
-        self.file.write_text(COMMAND.format(python=sys.executable, accepts=accepts, speedup=speedup))
+    def answers(self, accepts="True", speedup=2.0, ending="time spent"):
+        text = COMMAND.format(python=sys.executable, accepts=accepts, speedup=speedup, ending=ending)
+        self.file.write_text(text)
         self.file.chmod(self.file.stat().st_mode | stat.S_IXUSR)
 
     def asked(self):

@@ -275,22 +275,31 @@ def test_what_draws_and_what_counts_stays_torchs(author, x):
     assert compiled_model.norm.num_batches_tracked == 3
 
 
-def test_where_the_author_abstains_parts_are_tried(author, x):
-    class Chain(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.scale = Scale()
+class Chain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = Scale()
 
-        def forward(self, x):
-            y = self.scale(x)
-            for _ in range(40):
-                y = y.sin()
-            return y.view(-1)
+    def forward(self, x):
+        y = self.scale(x)
+        for _ in range(40):
+            y = y.sin()
+        return y.view(-1)
 
+
+def test_where_there_is_no_verified_program_parts_are_tried(author, x):
     author.answers(accepts="'sign' in text and 'sin.default' not in text.replace('sign', '')")
-    model = Chain()
-    _, reports = compiled_with_reports(model, x)
+    _, reports = compiled_with_reports(Chain(), x)
     assert len(author.asked()) > 1 and len(reports) == len(author.asked())
+
+
+def test_where_the_author_plans_nothing_parts_are_not_tried(author, x):
+    author.answers(accepts="False", ending="nothing left to try")
+    for _ in range(2):  # asked, and from the cache
+        torch._dynamo.reset()
+        _, reports = compiled_with_reports(Chain(), x)
+        assert [report.why for report in reports] == ["the author sees nothing"]
+    assert len(author.asked()) == 1
 
 
 def test_a_graph_that_is_slower_with_programs_stays_eagers(author, x, monkeypatch):

@@ -45,6 +45,7 @@ class Outcome:
     program: pathlib.Path | None  # verified and faster; its certificate and model lie beside it
     speedup: float | None = None  # against eager, as the judge measured
     why: str = ""  # where there is no program
+    parts_may_gain: bool = True  # where there is none: false where the author plans no kernel, not even for a part
 
 
 def find_command(options):
@@ -110,14 +111,15 @@ def _kept(folder):
         program = folder / "fast.py" if facts["program"] else None
         if program is not None and not program.exists():
             return None
-        return Outcome(program, facts["speedup"], facts["why"])
+        return Outcome(program, facts["speedup"], facts["why"], facts["parts_may_gain"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def _moved(work, folder, outcome):
     """Into the cache, at once. Where another process was first, its outcome holds."""
-    facts = {"program": outcome.program is not None, "speedup": outcome.speedup, "why": outcome.why}
+    facts = {"program": outcome.program is not None, "speedup": outcome.speedup, "why": outcome.why,
+             "parts_may_gain": outcome.parts_may_gain}
     (work / "outcome.json").write_text(json.dumps(facts), encoding="utf-8")
     try:
         os.rename(work, folder)
@@ -160,7 +162,8 @@ def _run_command(command, work, text, target, options):
 
 def _outcome(answer, program):
     if not answer.get("ok") or not program.exists():
-        return Outcome(None, None, answer.get("reason") or "no verified program")
+        plans_nothing = answer.get("ending") == "nothing left to try" and not answer.get("attempts")
+        return Outcome(None, None, answer.get("reason") or "no verified program", not plans_nothing)
     verdict = answer.get("verdict") or {}
     speedup = verdict.get("speedup") or 0.0
     low = (verdict.get("speedup_interval") or [0.0])[0]

@@ -83,12 +83,21 @@ def _find_programs(captured, values, options, reports):
                 calls[region], speedup = _program_for(region, observations[region], captured.weights, options)
                 reports.append(RegionReport(_names(region.nodes), speedup, "", "program"))
             except (NotUsed, NoText) as reason:
-                speedup = reason.args[1] if len(reason.args) > 1 else None
-                reports.append(RegionReport(_names(region.nodes), speedup, str(reason.args[0])))
-                if speedup is None:  # there is a program for the whole, so parts of it gain nothing either
+                outcome = reason.outcome if isinstance(reason, _NoProgram) else None
+                reports.append(RegionReport(_names(region.nodes), outcome and outcome.speedup, str(reason)))
+                # Where there is a program for the whole, parts of it gain nothing either.
+                if outcome is None or (outcome.speedup is None and outcome.parts_may_gain):
                     smaller += region.halves()
         regions = smaller
     return calls
+
+
+class _NoProgram(NotUsed):
+    """There is none worth having, as the author and the judge said."""
+
+    def __init__(self, outcome):
+        super().__init__(outcome.why)
+        self.outcome = outcome
 
 
 def _program_for(region, observation, weights, options):
@@ -97,7 +106,7 @@ def _program_for(region, observation, weights, options):
     model = written_as_model(region, observation, weights)
     outcome = generated(model.text, device_of(region.outputs[0]), options)
     if outcome.program is None:
-        raise NotUsed(outcome.why, outcome.speedup)
+        raise _NoProgram(outcome)
     call = RegionCall(region, model, outcome.program)
     call.check(observation.inputs)
     return call, outcome.speedup
