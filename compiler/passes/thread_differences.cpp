@@ -29,6 +29,12 @@ std::vector<Stmt> bodies(const Stmt& s) {
   return {};
 }
 
+bool may_jump_out(const Stmt& s) {
+  if (is_loop(s)) return false;
+  const std::vector<Stmt> below = bodies(s);
+  return is_jump(s) || std::any_of(below.begin(), below.end(), may_jump_out);
+}
+
 namespace {
 
 // Whether several groups of threads are combined, each into a value of its own.

@@ -12,6 +12,8 @@ namespace tilepilot::passes {
 bool is_collective(const ir::Stmt& s);
 bool is_loop(const ir::Stmt& s);
 bool is_jump(const ir::Stmt& s);
+// Whether it may leave, or go on with, a loop that stands outside of it.
+bool may_jump_out(const ir::Stmt& s);
 // The statements right below.
 std::vector<ir::Stmt> bodies(const ir::Stmt& s);
 

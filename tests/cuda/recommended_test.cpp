@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "compiler/ir/text.h"
+#include "compiler/targets/cuda/codegen.h"
 #include "compiler/targets/cuda/prelude.h"
 #include "compiler/targets/gpu/estimate/kernel_estimate.h"
 #include "tests/cpu/kernel_fixture.h"

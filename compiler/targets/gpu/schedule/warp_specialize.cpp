@@ -1,4 +1,5 @@
 #include "compiler/targets/gpu/schedule/warp_specialize.h"
+#include "compiler/passes/thread_differences.h"
 
 #include <fmt/format.h>
 
@@ -65,16 +66,6 @@ bool is_jump(const Stmt& stmt) {
   const auto* choice = ir::as<ir::If>(stmt);
   const std::vector<Stmt> body = choice && !choice->otherwise ? ir::statements(choice->then) : std::vector<Stmt>{};
   return body.size() == 1 && is_jump(body[0]);
-}
-
-// Whether it may leave a loop that stands outside of it.
-bool may_jump_out(const Stmt& stmt) {
-  if (ir::as<ir::For>(stmt) || ir::as<ir::While>(stmt)) return false;
-  if (ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt)) return true;
-  if (const auto* list = ir::as<ir::Block>(stmt))
-    return std::any_of(list->body.begin(), list->body.end(), may_jump_out);
-  const auto* choice = ir::as<ir::If>(stmt);
-  return choice && (may_jump_out(choice->then) || (choice->otherwise && may_jump_out(choice->otherwise)));
 }
 
 // A value that each thread computes for itself, of what both roles know: `x = T.alloc_var(...); x = table[bx]`.
@@ -254,7 +245,7 @@ class Specializer {
     } else if (ir::as<ir::Let>(stmt) || is_jump(stmt) || is_own_value(stmt)) {
       consumer.push_back(stmt);
       producer.push_back(stmt);
-    } else if (may_jump_out(stmt) && !ir::contains(stmt, is_pipelined)) {
+    } else if (passes::may_jump_out(stmt) && !ir::contains(stmt, is_pipelined)) {
       give_up(stmt, "a loop is left where more is done");
     } else if (depth_ == 0 && preloads_ && is_preloaded(stmt)) {
       pipelines_.push_back(add_pipeline({stmt}, 1));
@@ -319,8 +310,8 @@ class Specializer {
                                 : !multiplies ? "the loop has no wgmma"
                                 : shares_more || ir::contains(body_after, is_pipelined)
                                     ? "a pipelined loop, or a copy for several blocks, stands in the loop"
-                                : may_jump_out(body_after) ? "the loop may be left early"
-                                                           : "";
+                                : passes::may_jump_out(body_after) ? "the loop may be left early"
+                                                                   : "";
         !why.empty())
       return give_up(loop.body, why);
     even_ = even_ && is_same_in_all_blocks(loop.extents[0]) && !condition;

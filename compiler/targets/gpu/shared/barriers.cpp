@@ -5,6 +5,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
+#include "compiler/passes/thread_differences.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/elements_apart.h"
 #include "compiler/targets/gpu/facts/let_values.h"
@@ -34,6 +35,13 @@ using Effects = std::vector<Effect>;
 struct State {
   Effects pending;                 // since the last barrier
   Effects wgmmas, stores, copies;  // asynchronous ones, that their threads may not have waited for yet
+  bool is_reached = true;          // else a jump leads elsewhere
+};
+
+// Where the jumps of a loop lead.
+struct Jumps {
+  const Effects* condition;  // that `continue` comes to, of a while loop; else null
+  State next = {{}, {}, {}, {}, false}, after = {{}, {}, {}, {}, false};  // its next iteration, what follows it
 };
 
 bool is_collective(const Stmt& stmt) {
@@ -69,6 +77,11 @@ void merge(Effects& effects, const Effects& others) {
 }
 
 void merge(State& state, const State& other) {
+  if (!other.is_reached) return;
+  if (!state.is_reached) {
+    state = other;
+    return;
+  }
   merge(state.pending, other.pending);
   merge(state.wgmmas, other.wgmmas);
   merge(state.stores, other.stores);
@@ -103,6 +116,7 @@ class Placement {
   const ir::Sync sync_;
   const c::IntegerFacts facts_;
   std::unordered_set<const ir::BufferData*> ordered_;
+  std::vector<Jumps*> loops_;  // that enclose the place, from the outermost
 
   bool counts(const ir::Buffer& buffer) const {
     const ir::BufferData* memory = memory_of(buffer);
@@ -194,6 +208,7 @@ class Placement {
     if (const auto* loop_while = ir::as<ir::While>(stmt); enters && loop_while)
       return place_loop(stmt, loop_while->condition, loop_while->body, state, out);
     if (const auto* choice = ir::as<ir::If>(stmt); enters && choice) return place_choice(stmt, *choice, state, out);
+    if (passes::is_jump(stmt) && !loops_.empty()) return place_jump(stmt, state, out);
     place_leaf(stmt, state, out);
   }
 
@@ -216,7 +231,24 @@ class Placement {
     if (mode == ir::CopyMode::group) note(state.copies, effects);
     if (const auto* async = ir::as<ir::Async>(stmt)) wait(*async, state);
     if (const auto* barrier = ir::as<ir::Barrier>(stmt)) tell(*barrier, state);
+    // What single threads do there, each for itself.
+    if (!loops_.empty() && passes::may_jump_out(stmt)) {
+      merge(loops_.back()->next, state);
+      merge(loops_.back()->after, state);
+    }
     out.push_back(stmt);
+  }
+
+  void place_jump(const Stmt& stmt, State& state, std::vector<Stmt>& out) {
+    Jumps& loop = *loops_.back();
+    if (ir::as<ir::Break>(stmt)) {
+      merge(loop.after, state);
+    } else {
+      if (loop.condition) sync_before(*loop.condition, stmt->span, state, out);
+      merge(loop.next, state);
+    }
+    out.push_back(stmt);
+    state = {{}, {}, {}, {}, false};
   }
 
   // All threads go the same way.
@@ -241,8 +273,11 @@ class Placement {
       out.push_back(ir::make_stmt(sync_, stmt->span));
       state.pending.clear();
     }
+    Jumps ways{ir::as<ir::While>(stmt) ? &read : nullptr};
+    loops_.push_back(&ways);
     State around = state;
     list(body, around);  // twice: what is pending only grows by what one iteration leaves
+    merge(around, ways.next);
     if (const auto* counted = ir::as<ir::For>(stmt)) {
       const auto apart = memory_apart(kernel_, *counted, facts_);
       std::erase_if(around.pending, [&](const Effect& effect) {  // tiles may lie where others do
@@ -258,7 +293,8 @@ class Placement {
       inner = ir::make_stmt(ir::Block{std::move(all)}, body->span);
       last.pending = read;
     }
-    merge(state, last);
+    loops_.pop_back();
+    for (const State& left : {last, ways.next, ways.after}) merge(state, left);
     if (const auto* loop = ir::as<ir::For>(stmt))
       out.push_back(ir::make_stmt(ir::For{loop->kind, loop->vars, loop->extents, loop->num_stages, inner}, stmt->span));
     else

@@ -1,6 +1,7 @@
 #include "compiler/targets/gpu/shared/proxy_fences.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
@@ -40,7 +41,7 @@ class Fences {
   explicit Fences(const ScratchBuffers& scratch_buffers) : scratch_buffers_(scratch_buffers) {}
 
   // `unseen`: threads may have written what is not fenced yet.
-  Stmt fenced(const Stmt& stmt, bool& unseen) const {
+  Stmt fenced(const Stmt& stmt, bool& unseen) {
     if (const auto* list = ir::as<ir::Block>(stmt)) {
       std::vector<Stmt> out;
       for (const Stmt& part : list->body) {
@@ -66,6 +67,10 @@ class Fences {
       unseen = unseen || other;
       return ir::make_stmt(ir::If{choice->condition, then, otherwise}, stmt->span);
     }
+    if (ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt)) {
+      unseen_at_jumps_ |= std::exchange(unseen, false);
+      return stmt;
+    }
     const auto* async = ir::as<ir::Async>(stmt);
     const bool arrive = async && async->op == ir::AsyncOp::wait_copies;  // the threads' own asynchronous copies
     unseen = unseen || arrive || writes_shared(stmt);
@@ -75,12 +80,15 @@ class Fences {
  private:
   const ScratchBuffers& scratch_buffers_;  // of statements with barriers of their own
 
-  Stmt fenced_loop(const Stmt& body, bool& unseen) const {
+  bool unseen_at_jumps_ = false;  // of the loop that encloses the place
+
+  Stmt fenced_loop(const Stmt& body, bool& unseen) {
+    const bool outside = std::exchange(unseen_at_jumps_, false);
     bool first = unseen;
     fenced(body, first);  // what an iteration leaves behind is there when the next one begins
-    bool around = unseen || first;
+    bool around = unseen || first || unseen_at_jumps_;
     Stmt inner = fenced(body, around);
-    unseen = unseen || around;
+    unseen = unseen || around || std::exchange(unseen_at_jumps_, outside);
     return inner;
   }
 };
