@@ -69,6 +69,33 @@ TEST_F(Maths, FunctionsOfTwo) {
   }
 }
 
+// An operation of 8 or 16 bits is computed in 32, and a conversion to its own type cuts it.
+TEST_F(Maths, ConversionsCutToTheTypeThatIsThereAlready) {
+  const Array a = testing::make_array(ir::kInt32, {kCount}, [](int64_t i) { return 13 * i - 400; });
+  struct Row {
+    const char* expression;
+    int64_t (*exact)(int64_t);
+  };
+  const Row rows[] = {
+      {"T.cast(T.cast(a, 'int8') << 4, 'int8') >> 4",
+       [](int64_t x) -> int64_t { return int8_t(uint32_t(int8_t(x)) << 4) >> 4; }},
+      {"(T.cast(a, 'int8') << 4) >> 4", [](int64_t x) -> int64_t { return int8_t(x); }},
+      {"T.cast(T.cast(a, 'uint8') * 16, 'uint8') // 16",
+       [](int64_t x) -> int64_t { return uint8_t(uint8_t(x) * 16) / 16; }},
+      {"(T.cast(a, 'int16') * 256).astype('int16') // 256",
+       [](int64_t x) -> int64_t { return int16_t(int16_t(x) * 256) / 256; }},
+      {"T.cast(T.cast(a, 'int8') + 100, 'int8') - 100",
+       [](int64_t x) -> int64_t { return int8_t(int8_t(x) + 100) - 100; }},
+      {"T.cast(T.cast(a, 'uint8') - 200, 'uint8')", [](int64_t x) -> int64_t { return uint8_t(uint8_t(x) - 200); }},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.expression);
+    const Array y = of(row.expression, "int32", a, a, "int32");
+    for (int64_t i = 0; i < kCount; ++i)
+      ASSERT_EQ(y->at(i), static_cast<double>(row.exact(static_cast<int64_t>(a->at(i))))) << a->at(i);
+  }
+}
+
 TEST_F(Maths, NextNumbers) {
   const Array a =
       testing::make_array(ir::kFloat32, {kCount}, [](int64_t i) { return i == 0 ? 0 : std::ldexp(1, int(i) - 32); });

@@ -286,7 +286,7 @@ Result<ir::Expr> to_index(const Value& value, std::string_view what, Span span) 
 Result<Value> convert(TileContext& context, const Value& value, ir::DType type, Span span) {
   ir::Expr expr = TRY(to_expr(value, span, type));
   if (type.is_bool()) return nest(make_expr(context, TRY(to_condition(value, span))), {&value}, span);
-  return nest(make_expr(context, fold_cast(std::move(expr), type, span)), {&value}, span);
+  return nest(make_expr(context, explicit_cast(std::move(expr), type, span)), {&value}, span);
 }
 
 Result<Value> apply_unary(TileContext& context, UnaryOp op, const Value& operand, Span span) {

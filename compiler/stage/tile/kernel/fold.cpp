@@ -260,6 +260,12 @@ Expr fold_cast(Expr value, ir::DType type, Span span) {
   return ir::cast(std::move(value), type, span);
 }
 
+Expr explicit_cast(Expr value, ir::DType type, Span span) {
+  if (value->type == type && !computable(value))
+    if (Expr wide = promoted(value)) return ir::cast(std::move(wide), type, span);
+  return fold_cast(std::move(value), type, span);
+}
+
 Expr fold_select(Expr condition, Expr then, Expr otherwise, Span span) {
   if (auto chosen = ir::constant_int(condition)) return *chosen ? then : otherwise;
   return ir::select(std::move(condition), std::move(then), std::move(otherwise), span);

@@ -13,6 +13,8 @@ namespace tilepilot::stage {
 ir::Expr fold_binary(ir::BinaryOp op, ir::Expr left, ir::Expr right, Span span);
 ir::Expr fold_negation(ir::Expr operand, Span span);
 ir::Expr fold_cast(ir::Expr value, ir::DType type, Span span);
+// As a program asks for it: an operation of 8 or 16 bits, which is computed in 32, is cut to its own type, too.
+ir::Expr explicit_cast(ir::Expr value, ir::DType type, Span span);
 ir::Expr fold_select(ir::Expr condition, ir::Expr then, ir::Expr otherwise, Span span);
 
 // The value that a let variable stands for, or null.
