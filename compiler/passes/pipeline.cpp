@@ -8,6 +8,7 @@
 #include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/grid_sync.h"
 #include "compiler/passes/iteration_variables.h"
+#include "compiler/passes/overlapping_copies.h"
 #include "compiler/passes/pack_nibbles.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/thread_fragments.h"
@@ -31,6 +32,7 @@ Result<ir::Program> variable_program(const ir::Program& program) { return iterat
 Result<ir::Program> fragment_program(const ir::Program& program) { return thread_fragments(program); }
 Result<ir::Program> sync_program(const ir::Program& program) { return thread_sync(program); }
 Result<ir::Program> simplify_program(const ir::Program& program) { return simplify(program); }
+Result<ir::Program> copy_program(const ir::Program& program) { return overlapping_copies(program); }
 Result<ir::Program> fuse_program(const ir::Program& program) { return fuse_elementwise(program); }
 
 }  // namespace
@@ -54,6 +56,8 @@ const std::vector<Pass>& pipeline() {
       {"simplify", "decide and shorten what constants and ranges allow", simplify_program},
       // After simplify: boxes are compared by their extents, and axes of extent 1 would hide that they are equal.
       {"fuse_elementwise", "join element-wise statements whose tiles then need no memory", fuse_program},
+      // After fusion, which would join what it takes apart.
+      {"overlapping_copies", "read all of a box before another one of its buffer is written", copy_program},
       // After fusion, which sees elements; before what simplifies the places of bytes.
       {"pack_nibbles", "keep elements of 4 bits that others see two a byte", pack_nibbles},
       // After fusion: tiles have become definitions, some of them only names of others.

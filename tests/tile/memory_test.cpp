@@ -49,6 +49,37 @@ def last_kernel_alone(N):
   });
 }
 
+// As if all of a box were read before any of the other one is written.
+TEST_F(MemoryTest, CopiesWithinABufferMayOverlap) {
+  load(R"(
+@tilelang.jit
+def shifted(scope):
+    @T.prim_func
+    def main(A: T.Tensor((32, 64), "float32"), B: T.Tensor((3, 32, 64), "float32")):
+        with T.Kernel(1, threads=64) as bx:
+            s = T.alloc_shared((32, 64), "float32") if scope else T.alloc_fragment((32, 64), "float32")
+            T.copy(A, s)
+            T.copy(s[0:31, :], s[1:32, :])
+            T.copy(s, B[0, 0, 0])
+            T.copy(A, s)
+            T.copy(s[0:31, 0:63], s[1:32, 1:64])
+            T.copy(s, B[1, 0, 0])
+            T.copy(A[0:31, :], A[1:32, :])
+            T.copy(A, B[2, 0, 0])
+    return main
+)");
+  for (const bool shared : {false, true}) {
+    const Array a = random_array(ir::kFloat32, {32, 64}, 3), before = random_array(ir::kFloat32, {32, 64}, 3);
+    const Array b = random_array(ir::kFloat32, {3, 32, 64}, 4);
+    call(shared ? "shifted(True)(x0, x1) or x1" : "shifted(False)(x0, x1) or x1", {a, b});
+    expect_near(b, 0, [&](int64_t at) {
+      const int64_t box = at / (32 * 64), i = at / 64 % 32, j = at % 64;
+      const bool moved = i > 0 && (box != 1 || j > 0);
+      return before->at(i * 64 + j - (moved ? 64 + (box == 1) : 0));
+    });
+  }
+}
+
 TEST_F(MemoryTest, TensorsByTheirAddress) {
   load(R"(
 @tilelang.jit
