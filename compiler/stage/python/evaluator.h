@@ -27,7 +27,7 @@ class Locals {
 };
 
 // What kind of loop `break` and `continue` belong to.
-enum class LoopKind : uint8_t { none, plain, staged };
+enum class LoopKind : uint8_t { none, plain, plain_while, staged };
 
 struct Activation {
   Activation(const ScopeLayout& layout, const syntax::ModuleRef& module, std::shared_ptr<ModuleObject> globals);

@@ -70,7 +70,7 @@ Result<Flow> Evaluator::visit(const WhileStmt& node, Span span) {
   Value condition = TRY(eval(*node.condition));
   if (is_staged(condition)) return staged_while(node, span);
   while (TRY(holds(condition, node.condition->span))) {
-    LoopScope scope(activation_, LoopKind::plain);
+    LoopScope scope(activation_, LoopKind::plain_while);
     TRY(interpreter_.charge(node.condition->span));
     Flow flow = TRY(run(node.body));
     if (flow == Flow::leave_loop) return Flow::normal;

@@ -45,8 +45,9 @@ bool Evaluator::binds_stand_ins(const Stmt& statement, const Error& error) {
 
 bool Evaluator::recovers(const Stmt& statement, const Error& error) {
   if (binds_stand_ins(statement, error)) return true;
+  // What was not done may be what ends a `while`.
   if (!interpreter_.staging_ || activation_.tries > 0 || activation_.generator ||
-      !interpreter_.staging_->recovers(error))
+      activation_.loop == LoopKind::plain_while || !interpreter_.staging_->recovers(error))
     return false;
   for (Name name : names_bound_by(statement)) bind(name, std::make_shared<PoisonObject>());
   return true;
