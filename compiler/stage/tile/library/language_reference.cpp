@@ -22,7 +22,8 @@ constexpr std::string_view kHead =
     "and\n"
     "`T.empty`. On the CPU a block of a launch runs on one thread of the machine; what its threads do between "
     "barriers\n"
-    "becomes loops. Integers of 8 and 16 bits are computed with in 32 until they are stored or named, as in C.\n";
+    "becomes loops. Integers of 8 and 16 bits are computed with in 32 until they are stored, named or converted, as in "
+    "C.\n";
 
 // Where this compiler differs from upstream on purpose.
 constexpr std::pair<std::string_view, std::string_view> kDifferences[] = {
