@@ -104,7 +104,7 @@ IValue trunc_normal(A a) {
   Tensor tensor = a.tensor("tensor");
   double share = normal_cdf((t.high - t.mean) / t.std) - normal_cdf((t.low - t.mean) / t.std);
   const Tensor drawn = [&] {
-    // How many draws it takes depends on the numbers: who puts others in the place of a weight is not to meet them on
+    // How many draws it takes depends on the numbers: who puts others in the place of a weight is not to see them on
     // the way, but when they are written.
     at::DisableRecordFunctionGuard unobserved;
     if (kSamplesByInversion) return truncate_by_inversion(tensor, t);

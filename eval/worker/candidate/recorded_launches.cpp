@@ -9,6 +9,7 @@
 #include "eval/worker/candidate/written_views.h"
 
 namespace tilepilot::eval {
+
 void RecordedLaunches::add(const ir::Program& program, const std::vector<runtime::Argument>& arguments) {
   if (!complete_) return;
   const at::NoGradGuard no_grad;

@@ -1,5 +1,4 @@
 #include "compiler/targets/gpu/schedule/warp_specialize.h"
-#include "compiler/passes/thread_differences.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include "compiler/ir/cluster.h"
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
+#include "compiler/passes/thread_differences.h"
 #include "compiler/targets/gpu/facts/dead_lets.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/layout/infer.h"

@@ -5,6 +5,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
+#include "compiler/passes/thread_differences.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -67,7 +68,7 @@ class Fences {
       unseen = unseen || other;
       return ir::make_stmt(ir::If{choice->condition, then, otherwise}, stmt->span);
     }
-    if (ir::as<ir::Break>(stmt) || ir::as<ir::Continue>(stmt)) {
+    if (passes::is_jump(stmt)) {
       unseen_at_jumps_ |= std::exchange(unseen, false);
       return stmt;
     }
