@@ -101,4 +101,10 @@ Result<Value> LayerConstructor::forward(HostState& state, NnModule& module, cons
   return to_value(state, result, args.positional.empty() ? nullptr : &args.positional[0]);
 }
 
+c10::IValue run_functional(NnModule& module, std::string_view name, torch::jit::Stack arguments) {
+  HostState& state = module.state();
+  state.functional(stage::Name(name))->overloads()[0]->run(arguments, state.is_script());
+  return arguments[0];
+}
+
 }  // namespace tilepilot::eval

@@ -69,19 +69,10 @@ void reset_embedding_bag(NnModule& m, A config) {
 }
 
 IValue embedding_bag(NnModule& m, A config, A inputs) {
-  torch::jit::Stack stack{inputs.tensor("input"),
-                          m.weight("weight"),
-                          inputs["offsets"],
-                          config["max_norm"],
-                          config["norm_type"],
-                          config["scale_grad_by_freq"],
-                          config["mode"],
-                          config["sparse"],
-                          inputs["per_sample_weights"],
-                          config["include_last_offset"],
-                          config["padding_idx"]};
-  m.state().functional(stage::Name("embedding_bag"))->overloads()[0]->run(stack, m.state().is_script());
-  return stack[0];
+  return run_functional(m, "embedding_bag",
+                        {inputs.tensor("input"), m.weight("weight"), inputs["offsets"], config["max_norm"],
+                         config["norm_type"], config["scale_grad_by_freq"], config["mode"], config["sparse"],
+                         inputs["per_sample_weights"], config["include_last_offset"], config["padding_idx"]});
 }
 
 IValue identity(NnModule&, A, A inputs) { return inputs.tensor("input"); }

@@ -28,6 +28,10 @@ struct LayerRow {
 };
 using LayerTable = std::span<const LayerRow>;
 
+// What the function of torch.nn.functional gives for all of its arguments, in order: its first overload, whose types
+// are not checked. For layers whose forward only puts them together.
+c10::IValue run_functional(NnModule& module, std::string_view name, torch::jit::Stack arguments);
+
 LayerTable linear_layers();       // linear maps, embeddings
 LayerTable convolution_layers();  // convolutions and transposed ones
 LayerTable norm_layers();         // normalisation

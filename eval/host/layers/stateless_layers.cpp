@@ -50,11 +50,6 @@ IValue softmax2d(NnModule&, A, A inputs) {
   return at::softmax(inputs.tensor("input"), -3);
 }
 
-IValue run_functional(NnModule& m, std::string_view name, torch::jit::Stack stack) {
-  m.state().functional(stage::Name(name))->overloads()[0]->run(stack, m.state().is_script());
-  return stack[0];
-}
-
 IValue upsample(NnModule& m, A config, A inputs) {
   return run_functional(m, "interpolate",
                         {inputs.tensor("input"), config["size"], config["scale_factor"], config["mode"],
