@@ -137,7 +137,7 @@ def test_devices_of_other_kinds_stay_torchs(fake_gpu):
 def test_programs_are_asked_for_the_gpus_target(author, fake_gpu, monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a GPU")
     author.answers(accepts="False")
-    generated("def get_inputs(): pass", fake_gpu.device, Options())
+    generated("def get_inputs(): pass", fake_gpu.device, Options(), minutes=2)
     (arguments, _), = author.asked()
     assert arguments[arguments.index("--target") + 1] == "cuda:sm_90a"
 
@@ -305,7 +305,7 @@ def test_where_the_author_plans_nothing_parts_are_not_tried(author, x):
 def test_a_graph_that_is_slower_with_programs_stays_eagers(author, x, monkeypatch):
     model = Scale()
     given = []
-    monkeypatch.setattr(versions, "seconds_of_calls", lambda *arguments: given.append(arguments) or (1.0, 2.0))
+    monkeypatch.setattr(versions, "seconds_of_calls", lambda *arguments: given.append(arguments) or (1.0, 1.05))
     compiled, reports = compiled_with_reports(model, x)
     assert len(given) == versions._MEASUREMENTS and "slower with its programs" in reports[0].why
     assert same(compiled, model, x) == 0
@@ -412,7 +412,7 @@ def test_optimize(author, x):
 def test_optimize_gives_no_model_that_is_slower(author, x, monkeypatch):
     model = Scale()
     timed = []
-    monkeypatch.setattr(optimizing, "seconds_of_calls", lambda *arguments: timed.append(arguments) or (2.0, 1.0))
+    monkeypatch.setattr(optimizing, "seconds_of_calls", lambda *arguments: timed.append(arguments) or (1.05, 1.0))
     optimized = tilepilot.optimize(model, [x])
     assert len(timed) == versions._MEASUREMENTS
     assert ["the model is slower so" in region.why for region in optimized.tilepilot_regions] == [True]

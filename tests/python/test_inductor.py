@@ -62,6 +62,14 @@ def test_programs_run_inside_of_inductors_code(author, with_inductor, x):
     assert same(compiled, model, x) == 1
 
 
+def test_one_lucky_measurement_of_a_program_does_not_count(author, with_inductor, x, monkeypatch):
+    with_inductor()
+    rounds = iter([(2.0, 1.05, 1.0), (2.0, 1.06, 1.0), (2.0, 1.2, 1.2), (2.0, 1.05, 1.04)])  # eager, program, Inductor
+    monkeypatch.setattr(versions, "seconds_of_calls", lambda *_: next(rounds))
+    _, reports = compiled_with_reports(Scale(), x)
+    assert [report.runs for report in reports] == ["torch", "inductor"]
+
+
 def test_code_of_inductor_that_is_slower_or_differs_is_not_used(author, with_inductor, x, monkeypatch):
     author.answers(accepts="False")
     with_inductor(1.0, 2.0)

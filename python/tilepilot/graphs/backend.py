@@ -14,7 +14,8 @@ from tilepilot.errors import TilePilotError, warn
 from tilepilot.graphs.capture import NotCaptured, is_gradient_mode
 from tilepilot.graphs.devices import is_autocast_on
 from tilepilot.graphs.generation import Options, find_command
-from tilepilot.graphs.versions import RegionReport, version_of
+from tilepilot.graphs.reports import RegionReport
+from tilepilot.graphs.versions import version_of
 from tilepilot.locks import ForkSafeLock
 
 _log = logging.getLogger("tilepilot")

@@ -1,12 +1,14 @@
 """Programs for models: the command `tilepilot generate` writes and judges them, in processes of its own.
 
 What came of a model's text is kept in the cache, so that it is asked for once on a machine: a program, or that there
-is none worth having. A command that failed is asked again."""
+is none worth having. A command that failed is asked again, and so is one whose time was spent where there is more of
+it now."""
 
 import atexit
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import pathlib
 import platform
@@ -23,6 +25,7 @@ from tilepilot.graphs.devices import target_of
 
 # A program is taken if it is faster by this, and certainly not slower.
 LEAST_SPEEDUP = 1.03
+_LEAST_MINUTES = 0.25  # in less the command comes to no verdict
 
 _running = set()
 _running_lock = threading.Lock()
@@ -32,7 +35,7 @@ _running_lock = threading.Lock()
 class Options:
     """`options` of torch.compile, and arguments of `tilepilot.optimize`."""
 
-    minutes: float = 2.0  # for a region
+    minutes: float = 2.0  # for the programs of a graph
     attempts: int = 6
     versions: int = 8  # sets of sizes that a graph is compiled for; others run as they are
     command: str | None = None  # the file `tilepilot`
@@ -46,6 +49,11 @@ class Outcome:
     speedup: float | None = None  # against eager, as the judge measured
     why: str = ""  # where there is no program
     parts_may_gain: bool = True  # where there is none: false where the author plans no kernel, not even for a part
+    enough_minutes: float = 0.0  # where there is none: those in which this was found; infinite: more would not help
+
+
+def not_sought(why):
+    return Outcome(None, None, why, parts_may_gain=False)
 
 
 def find_command(options):
@@ -66,12 +74,14 @@ def find_command(options):
     return found
 
 
-def generated(text, device, options):
-    """What the command makes of a model's text for tensors on `device`."""
+def generated(text, device, options, minutes):
+    """What the command makes of a model's text for tensors on `device` in this time."""
     command, target = find_command(options), target_of(device)
     folder = _folder_for(text, target, device, command)
-    if (kept := _kept(folder)) is not None:
+    if (kept := _kept(folder, minutes)) is not None:
         return kept
+    if minutes < _LEAST_MINUTES:
+        return not_sought(f"the {options.minutes:g} minutes for programs of its graph are spent")
     if device.type == "cuda":
         torch.cuda.empty_cache()  # the judge, a process of its own, needs memory there, too
     try:
@@ -82,13 +92,13 @@ def generated(text, device, options):
         atexit.register(shutil.rmtree, work, ignore_errors=True)
         folder = None
     try:
-        outcome = _run_command(command, work, text, target, options)
+        outcome = _run_command(command, work, text, target, options, minutes)
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise
     if folder is None:
         return outcome
-    return _moved(work, folder, outcome)
+    return _moved(work, folder, outcome, minutes)
 
 
 def _folder_for(text, target, device, command):
@@ -105,36 +115,40 @@ def _cache():
     return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "tilepilot"
 
 
-def _kept(folder):
+def _kept(folder, minutes):
+    """An earlier outcome, unless it is that nothing was found in a shorter time."""
     try:
         facts = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
         program = folder / "fast.py" if facts["program"] else None
         if program is not None and not program.exists():
             return None
-        return Outcome(program, facts["speedup"], facts["why"], facts["parts_may_gain"])
+        if program is None and facts["enough_minutes"] < minutes * 0.9:
+            return None
+        return Outcome(program, facts["speedup"], facts["why"], facts["parts_may_gain"], facts["enough_minutes"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _moved(work, folder, outcome):
+def _moved(work, folder, outcome, minutes):
     """Into the cache, at once. Where another process was first, its outcome holds."""
-    facts = {"program": outcome.program is not None, "speedup": outcome.speedup, "why": outcome.why,
-             "parts_may_gain": outcome.parts_may_gain}
+    facts = {**dataclasses.asdict(outcome), "program": outcome.program is not None}
     (work / "outcome.json").write_text(json.dumps(facts), encoding="utf-8")
-    try:
-        os.rename(work, folder)
-    except OSError:
-        if (kept := _kept(folder)) is not None:
-            shutil.rmtree(work, ignore_errors=True)
-            return kept
-        return outcome
-    return _kept(folder)
+    for _ in range(2):
+        try:
+            os.rename(work, folder)
+            return dataclasses.replace(outcome, program=outcome.program and folder / "fast.py")
+        except OSError:
+            if (kept := _kept(folder, minutes)) is not None:
+                shutil.rmtree(work, ignore_errors=True)
+                return kept
+        shutil.rmtree(folder, ignore_errors=True)  # one that found nothing in a shorter time
+    return outcome
 
 
-def _run_command(command, work, text, target, options):
+def _run_command(command, work, text, target, options, minutes):
     (work / "model.py").write_text(text, encoding="utf-8")
     line = [command, "generate", "model.py", "-o", "fast.py", "--json", "--quiet", "--author", "builtin", "--no-corpus",
-            "--target", target, "--minutes", str(options.minutes), "--attempts", str(options.attempts),
+            "--target", target, "--minutes", str(minutes), "--attempts", str(options.attempts),
             "--threads", str(torch.get_num_threads()), "--python", sys.executable]
     process = subprocess.Popen(line, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
@@ -156,8 +170,10 @@ def _run_command(command, work, text, target, options):
     if told := answer.get("errors"):
         if told[0]["kind"] != "model_invalid":
             raise ToolchainError(f"`{command} generate` failed: {told[0]['message']}")
-        return Outcome(None, None, told[0]["message"])
-    return _outcome(answer, work / "fast.py")
+        return Outcome(None, None, told[0]["message"], enough_minutes=math.inf)
+    outcome = _outcome(answer, work / "fast.py")
+    outcome.enough_minutes = minutes if answer.get("ending") == "time spent" else math.inf
+    return outcome
 
 
 def _outcome(answer, program):

@@ -80,6 +80,11 @@ def computes(node):
     return is_operator(node) and node.target._schema.name.removeprefix("aten::") not in _FREE
 
 
+def names_of(nodes):
+    """Names of the operators among them, in order."""
+    return [node.target._schema.name.removeprefix("aten::") for node in nodes if is_operator(node)]
+
+
 def region_of(nodes):
     """The region of these nodes; None where they compute nothing, or need or return what is no tensor."""
     # What takes an outer operator's results apart stays outside with it.

@@ -1,9 +1,9 @@
 """A version of a graph: of eager's operators, those with verified programs in the place of regions, and what Inductor
 makes of either, the one that is fastest on the values of a call."""
 
-import dataclasses
 import functools
 import logging
+import math
 import operator
 
 import torch
@@ -11,41 +11,22 @@ import torch
 from tilepilot.graphs import inductor
 from tilepilot.graphs.agreement import InDouble, NotUsed, check_agreement, in_double
 from tilepilot.graphs.capture import capture, mutated_arguments
-from tilepilot.graphs.devices import device_of, seconds_of_calls
-from tilepilot.graphs.generation import generated
-from tilepilot.graphs.model_text import NoText, written_as_model
-from tilepilot.graphs.region_call import RegionCall
-from tilepilot.graphs.regions import computes, draws_numbers, find_regions, observe, random_numbers_kept
+from tilepilot.graphs.devices import seconds_of_calls
+from tilepilot.graphs.regions import computes, draws_numbers, names_of, random_numbers_kept
+from tilepilot.graphs.reports import RegionReport
+from tilepilot.graphs.search import find_programs
 
 _log = logging.getLogger("tilepilot")
-_MOST_HALVINGS = 2
-_MEASUREMENTS = 4  # which must all say that a graph is slower: other processes disturb one
+_MEASUREMENTS = 4  # whose least times count: other processes disturb one
 _NOISE = 1.02  # regions gain by themselves; where they are a small part of a graph, its times differ by no more than this
-
-
-@dataclasses.dataclass
-class RegionReport:
-    """What came of a region, or of what no program computes."""
-
-    operators: list  # names, in order
-    speedup: float | None  # against eager: of a program as the judge measured, of Inductor's code that of the graph
-    why: str  # where it stays eager's; "": `runs` says what computes it
-    runs: str = "torch"  # "program", "inductor"
-
-    @property
-    def used(self):
-        """Whether a program runs."""
-        return self.runs == "program"
-
-    def leave_to_torch(self, why):
-        self.runs, self.why = "torch", why
+_PLAIN = 1.1  # a ratio that needs no further measurement
 
 
 def version_of(traced, arguments, options, reports):
     """A function of the arguments; None where eager's operators are best."""
     captured = capture(traced, arguments)
     constants, values = len(captured.constants), [*captured.constants, *arguments]
-    calls = _find_programs(captured, values, options, reports)
+    calls = find_programs(captured, values, options, reports)
     sides = {"torch": lambda *given: traced.forward(*given[constants:])}
     graph, calling = _with_programs(captured, calls)
     if calls:
@@ -59,57 +40,10 @@ def version_of(traced, arguments, options, reports):
         programs = calls if chosen == "inductor with programs" else {}
         inside = {node for region in programs for node in region.nodes}
         rest = [node for node in captured.graph.nodes if node not in inside]
-        reports.append(RegionReport(_names(rest), ratio, "", "inductor"))
+        reports.append(RegionReport(names_of(rest), ratio, "", "inductor"))
     if chosen == "torch":
         return None
     return functools.partial(sides[chosen], *captured.constants)
-
-
-def _names(nodes):
-    return [node.target._schema.name.removeprefix("aten::") for node in nodes
-            if isinstance(node.target, torch._ops.OpOverload)]
-
-
-def _find_programs(captured, values, options, reports):
-    """The call of a program for each region that has one."""
-    calls, regions = {}, find_regions(captured)
-    if not regions:
-        reports.append(RegionReport([], None, "no operator in it can be computed by a program"))
-    for _ in range(_MOST_HALVINGS + 1):
-        observations = observe(captured, regions, values) if regions else {}
-        smaller = []
-        for region in regions:
-            try:
-                calls[region], speedup = _program_for(region, observations[region], captured.weights, options)
-                reports.append(RegionReport(_names(region.nodes), speedup, "", "program"))
-            except (NotUsed, NoText) as reason:
-                outcome = reason.outcome if isinstance(reason, _NoProgram) else None
-                reports.append(RegionReport(_names(region.nodes), outcome and outcome.speedup, str(reason)))
-                # Where there is a program for the whole, parts of it gain nothing either.
-                if outcome is None or (outcome.speedup is None and outcome.parts_may_gain):
-                    smaller += region.halves()
-        regions = smaller
-    return calls
-
-
-class _NoProgram(NotUsed):
-    """There is none worth having, as the author and the judge said."""
-
-    def __init__(self, outcome):
-        super().__init__(outcome.why)
-        self.outcome = outcome
-
-
-def _program_for(region, observation, weights, options):
-    if observation.refusal:
-        raise NotUsed(observation.refusal)
-    model = written_as_model(region, observation, weights)
-    outcome = generated(model.text, device_of(region.outputs[0]), options)
-    if outcome.program is None:
-        raise _NoProgram(outcome)
-    call = RegionCall(region, model, outcome.program)
-    call.check(observation.inputs)
-    return call, outcome.speedup
 
 
 def _with_programs(captured, calls):
@@ -198,20 +132,25 @@ def _fastest(captured, values, sides, reports):
     device = next((value.device for value in values if isinstance(value, torch.Tensor) and value.is_cuda),
                   torch.device("cpu"))
     programs = [name for name in sides if "program" in name]
-    least = dict.fromkeys(sides, float("inf"))
-    for _ in range(_MEASUREMENTS if programs else 1):
+    others = [name for name in sides if name not in programs]
+
+    def measured():
         with random_numbers_kept(captured, values), torch.no_grad():
             found = seconds_of_calls(device, *[functools.partial(call, *own) for call in sides.values()])
-        times = dict(zip(sides, found))
-        _log.info("a call of the graph: %s", ", ".join(f"{name} {time * 1e6:.0f} us" for name, time in times.items()))
-        least = {name: min(least[name], times[name]) for name in sides}
-        others = min(times[name] for name in sides if name not in programs)
-        if programs and (best := min(programs, key=times.get)) and times[best] <= others * _NOISE:
-            return best, times["torch"] / times[best]
+        _log.info("a call of the graph: %s",
+                  ", ".join(f"{name} {time * 1e6:.0f} us" for name, time in zip(sides, found)))
+        return dict(zip(sides, found))
+
+    def ratio(least):
+        return min(least[name] for name in programs) / min(least[name] for name in others) if programs else math.inf
+
+    least = _least_times(measured, ratio)
+    if ratio(least) <= _NOISE:
+        best = min(programs, key=least.get)
+        return best, least["torch"] / least[best]
     for report in reports:
         if report.used:
-            ours = min(least[name] for name in programs)
-            other = min((name for name in sides if name not in programs), key=least.get)
+            ours, other = min(least[name] for name in programs), min(others, key=least.get)
             report.leave_to_torch(f"the graph is slower with its programs: {ours * 1e6:.0f} us, "
                                   f"{_SPOKEN[other]} {least[other] * 1e6:.0f} us")
     if least.get("inductor", float("inf")) * _NOISE < least["torch"]:
@@ -222,12 +161,22 @@ def _fastest(captured, values, sides, reports):
 _SPOKEN = {"torch": "eager", "inductor": "Inductor's code"}
 
 
+def _least_times(measured, ratio):
+    """The least of several measurements of {side: seconds}, of fewer where their `ratio` of two sides is plain."""
+    least = measured()
+    for _ in range(_MEASUREMENTS - 1):
+        if not 1 / _PLAIN < ratio(least) < _PLAIN:
+            break
+        least = {name: min(seconds, least[name]) for name, seconds in measured().items()}
+    return least
+
+
 def is_no_slower(what, seconds, reports):
-    """Whether a measurement of ours and eager's `seconds` says so; else torch computes all of it."""
-    for _ in range(_MEASUREMENTS):
-        ours, eagers = seconds()
-        if ours <= eagers * _NOISE:
-            return True
+    """Whether measurements of ours and eager's `seconds` say so; else torch computes all of it."""
+    least = _least_times(lambda: dict(zip(("ours", "eager"), seconds())), lambda times: times["ours"] / times["eager"])
+    ours, eagers = least["ours"], least["eager"]
+    if ours <= eagers * _NOISE:
+        return True
     for report in reports:
         if report.runs != "torch":
             report.leave_to_torch(f"{what} is slower so: {ours * 1e6:.0f} us, eager {eagers * 1e6:.0f} us")
