@@ -43,7 +43,7 @@ MadeTruth truth_of(const std::string& model, const ReferenceOptions& options) {
   EXPECT_TRUE(trial.ok());
   auto moved = (*maker)->nudged_truth(*trial, {1e-7});
   EXPECT_TRUE(moved.ok());
-  return {(*maker)->is_sliced(), *std::move(trial), moved->at(0), (*maker)->notes()};
+  return {(*maker)->is_sliced(), *std::move(trial), moved->outputs.at(0), (*maker)->notes()};
 }
 
 TEST(SlicedTruth, IsThatOfTheWholeGraph) {

@@ -236,6 +236,8 @@ struct Normalisation {
   std::vector<int64_t> shape, axes;
   at::Tensor gain;
   double epsilon = 0;
+  at::Tensor running_mean = {};  // that follows the means; undefined: none does
+  double momentum = 0;
 };
 
 std::vector<int64_t> axes_from(int64_t first, int64_t count) {
@@ -266,14 +268,17 @@ std::optional<Normalisation> normalisation_of(const GraphNode& node, const std::
   const auto flag = [&](size_t place) {
     return place < operands.size() && operands[place].isBool() && operands[place].toBool();
   };
-  if (name == "batch_norm" && flag(5) && dimensions > 1) {
+  const bool by_batch = name == "batch_norm" && dimensions > 1, by_instance = name == "instance_norm" && dimensions > 2;
+  if ((by_batch || by_instance) && flag(5)) {
     std::vector<int64_t> axes = axes_from(2, dimensions);
-    axes.insert(axes.begin(), 0);
-    return Normalisation{shape, axes, by_channel(tensor_in(operands, 1), dimensions), operands[7].toDouble()};
+    if (by_batch) axes.insert(axes.begin(), 0);
+    return Normalisation{shape,
+                         axes,
+                         by_channel(tensor_in(operands, 1), dimensions),
+                         operands[7].toDouble(),
+                         tensor_in(operands, 3),
+                         operands[6].toDouble()};
   }
-  if (name == "instance_norm" && flag(5) && dimensions > 2)
-    return Normalisation{shape, axes_from(2, dimensions), by_channel(tensor_in(operands, 1), dimensions),
-                         operands[7].toDouble()};
   if (name == "layer_norm") {
     const auto length = static_cast<int64_t>(operands[1].toIntVector().size());
     return Normalisation{shape, axes_from(dimensions - length, dimensions), tensor_in(operands, 2),
@@ -467,9 +472,10 @@ void nudge_means(const GraphNode& node, const std::vector<c10::IValue>& operands
   at::Generator generator = generator_on(made.device(), seed);
   const at::Tensor size = groups.square().mean(form->axes, /*keepdim*/ true).sqrt_();
   const at::Tensor scale = groups.var(form->axes, /*unbiased*/ false, /*keepdim*/ true).add_(form->epsilon).rsqrt_();
-  const at::Tensor moved =
-      size.mul(uniform_like(size, generator)).mul_(kOfOneSum * std::sqrt(terms) * epsilon).mul_(scale);
-  at::Tensor change = moved.expand_as(groups).reshape(operand.sizes());
+  const at::Tensor off = size.mul(uniform_like(size, generator)).mul_(kOfOneSum * std::sqrt(terms) * epsilon);
+  if (at::Tensor running = form->running_mean; running.defined() && running.scalar_type() == at::kDouble)
+    running.add_(off.reshape({-1, running.numel()}).mean(0), form->momentum);
+  at::Tensor change = off.mul(scale).expand_as(groups).reshape(operand.sizes());
   if (form->gain.defined()) change = change.mul(form->gain);
   made.add_(change);
 }

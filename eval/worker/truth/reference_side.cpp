@@ -289,7 +289,8 @@ Result<at::Tensor> ReferenceSide::where_roundings_lead(const at::Tensor& actual,
   const at::Tensor size = truth.abs().add_(rms).mul_(floating ? floor : 0);
   at::Tensor reached = at::zeros_like(truth, at::kBool), least = truth, most = truth;
   for (uint64_t draw = 1; draw <= kDraws; ++draw) {
-    const at::Tensor moved = TRY(maker_->nudged_truth(trial, {epsilon, draw, roundings}))[output].to(at::kDouble);
+    const at::Tensor moved =
+        TRY(maker_->nudged_truth(trial, {epsilon, draw, roundings})).outputs[output].to(at::kDouble);
     least = at::minimum(least, moved);
     most = at::maximum(most, moved);
     reached.logical_or_(moved.eq(value));
@@ -313,7 +314,7 @@ Result<ReferenceSide::Measured> ReferenceSide::measure(const Trial& trial, std::
     eager = scaled_errors(output.eager, output, parts_[i]);
     if (!draw) continue;
     const double epsilon = epsilon_of(output.eager);
-    if (moved.count(epsilon) == 0) moved[epsilon] = TRY(maker_->nudged_truth(trial, {epsilon, *draw}));
+    if (moved.count(epsilon) == 0) moved[epsilon] = TRY(maker_->nudged_truth(trial, {epsilon, *draw})).outputs;
     sensitive = scaled_errors(moved[epsilon][i], output, parts_[i]);
   }
   return measured;
@@ -353,13 +354,41 @@ std::vector<Allowance> ReferenceSide::allowances_from(const Trial& trial, const 
   return allowances;
 }
 
-Allowance ReferenceSide::allowance_of_changed(const Expected& expected) const {
+Allowance ReferenceSide::allowance_of_changed(const Expected& expected, const at::Tensor& noise) const {
   Allowance allowance;
   if (!expected.eager.is_floating_point()) return allowance;
   ToleranceBasis basis{
       epsilon_of(expected.eager), kLongest, expected.eager.numel(), scaled_errors(expected.eager, expected).at(0), {}};
+  if (noise.defined()) {
+    const at::Tensor truth = expected.truth.to(at::kDouble);
+    basis.sensitivity = scaled_errors(truth.add(noise.to(truth.device())), expected).at(0);
+  }
   allowance.scaled = {allowed_error(basis)};
   return allowance;
+}
+
+std::map<size_t, at::Tensor> ReferenceSide::state_noise(const Trial& trial) const {
+  constexpr uint64_t kDraws = 4;
+  std::map<size_t, at::Tensor> noise;
+  for (uint64_t draw = 0; draw < kDraws; ++draw) {
+    std::map<double, State> moved;  // by how far
+    for (auto& changed : trial.state) {
+      if (!changed.expected.eager.is_floating_point()) continue;
+      const double epsilon = epsilon_of(changed.expected.eager);
+      if (moved.count(epsilon) == 0) {
+        auto truth = maker_->nudged_truth(trial, {epsilon, draw});
+        if (!truth.ok()) return {};
+        moved[epsilon] = std::move(truth->state);
+      }
+      const at::Tensor truth = changed.expected.truth.to(at::kDouble);
+      for (const at::Tensor& other : {changed.expected.eager, moved[epsilon][changed.value]}) {
+        const at::Tensor off = other.to(truth.device(), at::kDouble).sub(truth).abs_().nan_to_num_(0, 0, 0);
+        at::Tensor& most = noise[changed.value];
+        most = most.defined() ? at::maximum(most, off) : off;
+      }
+    }
+  }
+  return noise;
 }
 
 void ReferenceSide::note_fixed_inputs() {

@@ -46,8 +46,12 @@ class ReferenceSide {
   bool mutates_inputs() const { return mutates_inputs_; }
   // Allowances by output, in the trials on given inputs.
   const Allowance& allowance(size_t output) const { return allowances_[output]; }
-  // Of an input or buffer that the model changes.
-  Allowance allowance_of_changed(const Expected& expected) const;
+  // Of an input or buffer that the model changes; `noise`, if it is defined, may be added to eager's own error.
+  Allowance allowance_of_changed(const Expected& expected, const at::Tensor& noise = {}) const;
+  // How far a trial's call leaves what it changes (ChangedState::value, floating numbers) from the truth, of eager and
+  // of programs that round otherwise, by element: a mean that is zero but for roundings has no scale of its own. Empty
+  // where the truth cannot be had.
+  std::map<size_t, at::Tensor> state_noise(const Trial& trial) const;
   // How many stress trials there are; which do and what they allow is found when the first is asked for.
   size_t stress_count() const;
   Result<StressTrial> stress(size_t index) const;

@@ -454,13 +454,13 @@ Result<State> TrialMaker::add_truth(Trial& trial) const {
   return std::move(truth.state);
 }
 
-Result<std::vector<at::Tensor>> TrialMaker::nudged_truth(const Trial& trial, Move move) const {
+Result<TrialMaker::Nudged> TrialMaker::nudged_truth(const Trial& trial, Move move) const {
   // Programs in 16 bit compute in float32, unless 16 bit is what they were asked for.
   const double of_nodes = options_.precision ? move.epsilon : std::min(move.epsilon, kSingleEpsilon);
   auto truth = TRY(run_exact(
       trial, {move.times * move.epsilon, 1 + move.draw * kSeedsOfDraw, move.times * of_nodes, trial.keeps_round}));
   free_device();
-  return std::move(truth.outputs);
+  return Nudged{std::move(truth.outputs), std::move(truth.state)};
 }
 
 std::vector<IValue> TrialMaker::exact_leaves(const std::vector<IValue>& leaves, Nudge nudge, c10::Device device) const {
@@ -508,7 +508,10 @@ Result<TrialMaker::Truth> TrialMaker::run_whole(const Trial& trial, Nudge nudge,
   const State& state = truth.state;
   truth.outputs =
       TRY(replay.run(truth.leaves, other ? other->state_of(state, true, device) : state, nudge_nodes(nudge, other)));
-  if (nudge.epsilon > 0) truth = {std::move(truth.outputs), {}, {}, {}, {}};
+  if (nudge.epsilon == 0) return truth;
+  State changed(truth.state.size());
+  for (auto& each : trial.state) changed[each.value] = truth.state[each.value];
+  truth = {std::move(truth.outputs), {}, std::move(changed), {}, {}};
   return truth;
 }
 

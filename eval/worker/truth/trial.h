@@ -121,9 +121,12 @@ class TrialMaker {
     uint64_t draw = 0;
     double times = 1;
   };
-  // The outputs of the truth with inputs, weights and what nodes compute moved by up to half of `epsilon`, or so many
-  // times that.
-  Result<std::vector<at::Tensor>> nudged_truth(const Trial& trial, Move move) const;
+  struct Nudged {
+    std::vector<at::Tensor> outputs;
+    State state;  // what the call changes, by value of the graph; the rest is undefined
+  };
+  // The truth with inputs, weights and what nodes compute moved by up to half of `epsilon`, or so many times that.
+  Result<Nudged> nudged_truth(const Trial& trial, Move move) const;
   // What eager gives for inputs that a seed draws on the processor, as scripts around PyTorch do, with the inputs.
   Result<Trial> make_by_seed(uint64_t seed) const;
 

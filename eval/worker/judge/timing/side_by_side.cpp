@@ -15,6 +15,7 @@
 #include "eval/worker/judge/timing/graph_timing.h"
 #include "eval/worker/judge/timing/kernelbench_timing.h"
 #include "eval/worker/judge/timing/timing_lock.h"
+#include "eval/worker/truth/state_noise.h"
 
 namespace tilepilot::eval {
 namespace {
@@ -289,12 +290,13 @@ class SideBySide {
                                         contestant.channel.link(), *answer);
       if (contestant.failure) return;
     }
-    if (!side_.judged_state().empty()) contestant.failure = check_state(contestant, picks.back());
+    if (!side_.judged_state().empty())
+      contestant.failure = check_state(contestant, picks.back(), planned.batch.calls.size());
     if (!contestant.failure && !contestant.channel.rest()) lose(contestant);
   }
 
   // What the calls of the batch have made of the model's buffers, which were set back before it on both sides.
-  std::optional<Verdict> check_state(Contestant& contestant, size_t call) {
+  std::optional<Verdict> check_state(Contestant& contestant, size_t call, size_t calls) {
     std::map<std::string, size_t> values;
     std::vector<std::string> names;
     for (auto& [name, value] : side_.judged_state()) {
@@ -307,14 +309,20 @@ class SideBySide {
     const auto found = answer->body.at("state").get<std::vector<std::string>>();
     if (!tensors.ok()) return rejection("protocol", tensors.error().message);
     if (tensors->size() < found.size()) return rejection("protocol", "buffers did not arrive whole");
+    std::optional<StateNoise> noise;  // once something is wrong
     for (size_t i = 0; i < found.size(); ++i) {
       const auto value = values.find(found[i]);
       if (value == values.end()) continue;
       const at::Tensor& model = eager_.state()[value->second];
       const Expected expected{model, model, {}};
       const auto strides = model.strides().vec();
-      const auto comparison = compare({(*tensors)[tensors->size() - found.size() + i], strides}, expected,
-                                      side_.allowance_of_changed(expected));
+      const CandidateOutput output{(*tensors)[tensors->size() - found.size() + i], strides};
+      auto comparison = compare(output, expected, side_.allowance_of_changed(expected));
+      if (comparison.outcome == Outcome::wrong_values) {
+        if (!noise) noise.emplace(side_, eager_.weights());
+        comparison =
+            compare(output, expected, side_.allowance_of_changed(expected, noise->after(calls, value->second, model)));
+      }
       if (comparison.outcome == Outcome::verified) continue;
       return rejection("inconsistent", fmt::format("after other calls `{}` is not what the model makes of "
                                                    "it: {}",
