@@ -409,6 +409,7 @@ def export_reference(options):
     warnings += assigned
     check_outputs(program)
     forward, by_name = forward_graph(path, program, weights, state)
+    name_attributes(model, forward)
     entries = state_entries(model, by_name, weights, state, kept_inputs(model, inputs, program))
     numbers = find_numbers(path, model, inputs, forward, state)
     variants = find_variants(path, model, inputs, (forward, numbers), weights, state)
@@ -417,8 +418,7 @@ def export_reference(options):
     reference = {
         "format": FORMAT, "version": VERSION, "model_path": path, "model_source": source,
         "torch_version": torch.__version__, "seed": options.seed, "dtype": options.dtype, "training": model.training,
-        "scale": {"factor": options.scale or "1", "sizes": changes},
-        "warnings": warnings,
+        "scale": {"factor": options.scale or "1", "sizes": changes}, "warnings": warnings,
         "init_inputs": encode_plain(init_inputs), "parameters": entries, "forward": forward, "inputs": recipe,
         "numbers": numbers, "variants": variants, "weights": "weights.safetensors",
     }
@@ -525,14 +525,13 @@ def serve_compiled(options):
 
 
 def import_torch():
-    global torch, Weights, scaled_source, built_within_memory, kept_inputs
+    global torch, Weights, scaled_source, built_within_memory, kept_inputs, name_attributes
     global apart, check_inputs, check_outputs, check_second_call, inputs_without_values
     global deciding_leaves, export_program, number_leaves, number_places, other_number, other_values, same_form
     try:
         with no_collection():
             import torch
             import torch.export
-            import torch.utils._pytree
     except Exception as error:
         raise ExportError("no_torch", f"this Python cannot import PyTorch: {first_line(error)}", code=3,
                           hint=f"install PyTorch 2.5 or newer for `{sys.executable}`") from None
@@ -540,6 +539,7 @@ def import_torch():
         raise ExportError("no_torch", f"PyTorch {torch.__version__} is too old", code=3,
                           hint="install PyTorch 2.5 or newer")
     with no_collection():
+        from tilepilot_export.attributes import name_attributes
         from tilepilot_export.inputs import apart, check_inputs, check_outputs, check_second_call
         from tilepilot_export.inputs import inputs_without_values
         from tilepilot_export.kept import kept_inputs

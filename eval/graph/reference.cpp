@@ -50,6 +50,7 @@ Result<GraphValue> read_value(const json& node) {
   if (kind == kinds.end()) return invalid_reference("a value has an unknown kind");
   value.kind = kind->second;
   node.at("name").get_to(value.name);
+  value.attribute = node.value("attribute", "");
   value.is_tensor = node.value("tensor", true);
   if (!value.is_tensor) return value;
   node.at("dtype").get_to(value.dtype);

@@ -196,7 +196,9 @@ std::shared_ptr<const Callable> HostState::aten_overload(const std::string& name
   auto handle = find_operator(name, overload);
   if (!handle || is_forbidden(name)) return nullptr;
   auto callable = std::make_shared<Callable>(name);
-  callable->add(aten_overload_of(*handle, {}));
+  SignatureRules rules;
+  rules.numbers_as_tensors = true;  // `torch.ops` takes them for any tensor
+  callable->add(aten_overload_of(*handle, rules));
   return callable;
 }
 

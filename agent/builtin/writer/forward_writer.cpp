@@ -174,12 +174,13 @@ class ForwardWriter {
       const Primitive& p = graph_.nodes[id];
       if (p.kind != Kind::source) continue;
       const eval::GraphValue& value = reference_.forward.values[static_cast<size_t>(p.value)];
-      if (value.kind == eval::GraphValue::Kind::constant) {
+      if (value.kind == eval::GraphValue::Kind::constant && value.attribute.empty()) {
         held_[static_cast<int>(id)] = {TRY(constant_text(p)), p.shape};
         continue;
       }
       bool input = value.kind == eval::GraphValue::Kind::input;
-      held_[static_cast<int>(id)] = {input ? value.name : parameter_path(value.name), p.shape};
+      const std::string& path = value.attribute.empty() ? value.name : value.attribute;
+      held_[static_cast<int>(id)] = {input ? value.name : parameter_path(path), p.shape};
       if (input) holder_[value.name] = static_cast<int>(id);
     }
     return {};
@@ -187,9 +188,13 @@ class ForwardWriter {
 
   Result<std::string> constant_text(const Primitive& p) const {
     auto found = plan_.constants.find(p.value);
-    if (found == plan_.constants.end() || p.shape.size() != 1)
-      return make_error(DiagnosticKind::value_error, {}, "`forward` makes a large constant tensor");
-    return fmt::format("torch.tensor([{}], dtype=torch.{})", fmt::join(found->second, ", "), p.dtype);
+    if (found == plan_.constants.end())
+      return make_error(DiagnosticKind::value_error, {},
+                        fmt::format("`forward` makes a constant tensor of {} elements",
+                                    reference_.forward.values[static_cast<size_t>(p.value)].numel()),
+                        "make it in `__init__`, as a buffer or an attribute");
+    const std::string text = fmt::format("torch.tensor([{}], dtype=torch.{})", fmt::join(found->second, ", "), p.dtype);
+    return p.shape.size() == 1 ? text : fmt::format("{}.view({})", text, fmt::join(p.shape, ", "));
   }
 
   bool is_statement(int id) const {
