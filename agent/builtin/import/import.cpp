@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "agent/generate/model_line.h"
+#include "eval/graph/graph_uses.h"
 
 namespace tilepilot::agent::builtin {
 
@@ -39,6 +40,8 @@ bool is_in_place(const std::string& op) { return op.back() == '_' && op.find("__
 
 std::string functional_name(const std::string& op) { return op.substr(0, op.size() - 1); }
 
+constexpr std::string_view kSeenAsView = "changes in place a tensor that is also seen through a view";
+
 void collect_values(const eval::GraphArgument& argument, std::vector<int>& ids) {
   eval::for_each_value(argument, [&](int id) { ids.push_back(id); });
 }
@@ -49,7 +52,7 @@ bool is_empty(const eval::GraphValue& value) { return value.is_tensor && value.n
 class Import {
  public:
   Import(const eval::Graph& graph, const ImportOptions& options)
-      : graph_(graph), options_(options), builder_(primitives_) {
+      : graph_(graph), uses_(graph), options_(options), builder_(primitives_) {
     primitives_.value_of.assign(graph.values.size(), -1);
   }
 
@@ -68,6 +71,7 @@ class Import {
 
  private:
   const eval::Graph& graph_;
+  eval::GraphUses uses_;
   const ImportOptions& options_;
   PrimitiveGraph primitives_;
   PrimitiveBuilder builder_;
@@ -168,26 +172,41 @@ class Import {
     if (!target) return unsupported(node, "changes no tensor that can be told");
     if (touches(node, is_complex)) return unsupported(node, "changes complex numbers in place");
     if (touches(node, is_empty)) return unsupported(node, "changes in place a tensor without elements");
-    int changed = primitive_of(*target);
-    auto kind = primitives_.at(changed).kind;
-    if (kind == Primitive::Kind::source) return add_effect_on_source(index, changed);
-    if (kind == Primitive::Kind::view || has_views(changed))
-      return unsupported(node, "changes in place a tensor that is also seen through a view");
+    const int changed = primitive_of(*target), memory = uses_.storage(*target);
+    const Primitive& what = primitives_.at(changed);
+    const bool is_source = graph_.values[static_cast<size_t>(memory)].kind != eval::GraphValue::Kind::node;
+    if (is_source && (what.kind != Primitive::Kind::source || uses_.storage(what.value) != memory))
+      return unsupported(node, kSeenAsView);
+    // What has the memory through another primitive would miss the change.
+    if (is_read_later(index, [&](int id) { return uses_.storage(id) == memory && primitive_of(id) != changed; }))
+      return unsupported(node, kSeenAsView);
+    if (is_source) return add_effect_on_source(index, changed, memory);
     eval::GraphNode functional = node;
     functional.op = functional_name(node.op);
     std::vector<int> results = handle(functional, functional.op);
     if (results.empty()) return unsupported(node, "works in place and has no form here that does not");
     bind(node, results);
-    for (int& id : primitives_.value_of)
-      if (id == changed) id = results[0];
+    rebind(changed, memory, results[0]);
     primitive_of(*target) = results[0];
     return {};
   }
 
-  bool has_views(int id) const {
-    return std::any_of(primitives_.nodes.begin(), primitives_.nodes.end(), [&](const Primitive& p) {
-      return p.kind == Primitive::Kind::view && !p.args.empty() && p.args[0] == id;
-    });
+  // Values in this memory. Others may have the same primitive because they are equal.
+  void rebind(int changed, int memory, int now) {
+    for (size_t id = 0; id < primitives_.value_of.size(); ++id)
+      if (primitives_.value_of[id] == changed && uses_.storage(static_cast<int>(id)) == memory)
+        primitives_.value_of[id] = now;
+  }
+
+  // Whether a node after this one, or the model's result, has such a value that exists by now.
+  template <class Wanted>
+  bool is_read_later(int index, const Wanted& wanted) {
+    for (int id = 0; id < static_cast<int>(graph_.values.size()); ++id) {
+      if (primitive_of(id) < 0 || !wanted(id)) continue;
+      const auto& users = uses_.users(id);
+      if (uses_.is_output(id) || (!users.empty() && users.back() > index)) return true;
+    }
+    return false;
   }
 
   Error unsupported(const eval::GraphNode& node, std::string_view what) const {
@@ -199,10 +218,14 @@ class Import {
 
   // Later readers see a fresh source for the same storage, by whatever value they name it: the operator gives back what
   // it changed.
-  Status add_effect_on_source(int index, int changed) {
+  Status add_effect_on_source(int index, int changed, int memory) {
     const int value = primitives_.at(changed).value;
+    const eval::GraphNode& node = graph_.nodes[static_cast<size_t>(index)];
     if (graph_.values[static_cast<size_t>(value)].kind == eval::GraphValue::Kind::input)
-      return unsupported(graph_.nodes[static_cast<size_t>(index)], "changes an input of the model in place");
+      return unsupported(node, "changes an input of the model in place");
+    // Equal to what was there before, and read where it stands.
+    if (is_read_later(index, [&](int id) { return uses_.storage(id) != memory && primitive_of(id) == changed; }))
+      return unsupported(node, "changes in place a tensor of which a copy is used later");
     TRY(add_call(index));
     int effect = static_cast<int>(primitives_.nodes.size()) - 1;
     primitives_.nodes.back().effect = true;
@@ -213,8 +236,7 @@ class Import {
     }
     int fresh = add_source(value);
     primitives_.order.emplace_back(effect, fresh);
-    for (int& id : primitives_.value_of)
-      if (id == changed) id = fresh;
+    rebind(changed, memory, fresh);
     for (int output : graph_.nodes[static_cast<size_t>(index)].outputs)
       if (output >= 0) primitive_of(output) = fresh;
     return {};
