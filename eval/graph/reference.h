@@ -20,11 +20,11 @@ struct GraphValue {
   enum class Kind { input, parameter, buffer, constant, node };
   Kind kind = Kind::node;
   std::string name;  // input name, parameter path ("net.0.weight"), key in the weights file (constant), node's name
-  std::string attribute;  // of a constant: its path in the model; empty: it has none
   bool is_tensor = true;
   std::string dtype;  // "float32", "int64", ...
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
+  std::string attribute = {};  // of a constant: its path in the model; empty: it has none
   int64_t numel() const;
 };
 

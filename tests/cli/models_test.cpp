@@ -14,7 +14,17 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-using OddModels = CommandLine;
+class OddModels : public CommandLine {
+ protected:
+  // The author's first program is right.
+  void expect_verified(const std::string& name) {
+    auto result = tilepilot({"generate", model(name), "-o", "out.py", "--attempts", "1", "--trials", "2", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << all(result);
+    const json verdict = json::parse(result.out)["verdict"];
+    EXPECT_EQ(verdict["outcome"], "verified") << result.out;
+    EXPECT_FALSE(verdict["given_inputs_only"]) << result.out;
+  }
+};
 
 TEST_F(OddModels, KeepTheStructureOfInputsAndOutputs) {
   auto result = tilepilot({"generate", model("odd_structure"), "-o", "out.py", "--attempts", "1", "--trials", "2"});
@@ -58,6 +68,12 @@ TEST_F(OddModels, FollowNumbersAmongTheInputs) {
   EXPECT_THAT(program, HasSubstr("if factor != 2.5 or settings[\"offset\"] != 3 or not settings[\"shifts\"]:\n"
                                  "            return self.forward_as_written(x, factor, settings)"));
 }
+
+// Values of a graph that are equal are one node of the author's; what changes one of them in place leaves the others.
+TEST_F(OddModels, ChangeOneOfEqualValues) { expect_verified("equal_values"); }
+
+// Tensors in attributes, buffers that are not saved, a literal of two axes, divisions by a number.
+TEST_F(OddModels, HoldConstants) { expect_verified("constant_tables"); }
 
 TEST_F(OddModels, FailModelsThatEndTheProcess) {
   auto result = tilepilot({"generate", model("fail_ends_the_process"), "-o", "out.py"});

@@ -8,7 +8,7 @@ namespace tilepilot::agent::builtin {
 
 namespace {
 
-constexpr int64_t kLargest = 16;  // elements worth writing out
+constexpr int64_t kLargest = 64;  // elements worth writing out
 
 // safetensors: the header's length in 8 bytes, a JSON header, the data.
 class TensorFile {

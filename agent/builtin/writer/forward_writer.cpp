@@ -186,6 +186,22 @@ class ForwardWriter {
     return {};
   }
 
+  // "[[1, 2], [3, 4]]"
+  static std::string nested_text(const std::vector<double>& numbers, const std::vector<int64_t>& shape) {
+    std::vector<std::string> items;
+    for (double number : numbers) items.push_back(fmt::format("{}", number));
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      const auto length = static_cast<size_t>(shape[axis]);
+      std::vector<std::string> lists;
+      for (size_t begin = 0; begin + length <= items.size() && length > 0; begin += length)
+        lists.push_back(
+            fmt::format("[{}]", fmt::join(items.begin() + static_cast<std::ptrdiff_t>(begin),
+                                          items.begin() + static_cast<std::ptrdiff_t>(begin + length), ", ")));
+      items = std::move(lists);
+    }
+    return items.empty() ? "[]" : items.front();
+  }
+
   Result<std::string> constant_text(const Primitive& p) const {
     auto found = plan_.constants.find(p.value);
     if (found == plan_.constants.end())
@@ -193,8 +209,7 @@ class ForwardWriter {
                         fmt::format("`forward` makes a constant tensor of {} elements",
                                     reference_.forward.values[static_cast<size_t>(p.value)].numel()),
                         "make it in `__init__`, as a buffer or an attribute");
-    const std::string text = fmt::format("torch.tensor([{}], dtype=torch.{})", fmt::join(found->second, ", "), p.dtype);
-    return p.shape.size() == 1 ? text : fmt::format("{}.view({})", text, fmt::join(p.shape, ", "));
+    return fmt::format("torch.tensor({}, dtype=torch.{})", nested_text(found->second, p.shape), p.dtype);
   }
 
   bool is_statement(int id) const {

@@ -120,6 +120,17 @@ class Keeper {
     return result;
   }
 
+  // Lines are appended to its body, which may stand behind the colon.
+  std::string with_body_below(std::string text, const Stmt& stmt, const FunctionDef& function) const {
+    if (function.body.empty()) return text;
+    const size_t from_end = stmt.span.end - function.body.front().span.begin;
+    const size_t size = text.size() - 1;  // less the line break
+    if (from_end > size) return text;
+    const size_t body = size - from_end, before = text.find_last_not_of(" \t", body - 1);
+    if (before == std::string::npos || text[before] != ':') return text;
+    return text.substr(0, before + 1) + "\n        " + text.substr(body);
+  }
+
   void keep_model(const ClassDef& model, KeptSource& kept) {
     if (!model.bases.empty()) kept.bases = sources_.text(model.bases[0]->span);
     for (const Stmt* stmt : reachable(model)) {
@@ -128,6 +139,7 @@ class Keeper {
       need(text);
       auto* f = std::get_if<FunctionDef>(&stmt->node);
       bool is_init = f && f->name.text() == "__init__";
+      if (is_init) text = with_body_below(text, *stmt, *f);
       if (f && f->name.text() == "forward")
         text.replace(text.find("def forward"), std::string_view("def forward").size(),
                      std::string("def ") + kForwardAsWritten);
