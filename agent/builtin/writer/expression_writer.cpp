@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 namespace tilepilot::agent::builtin {
 
@@ -22,6 +23,12 @@ std::string ExpressionWriter::write_number(const Primitive& p) const {
   auto named = numbers_.find(p.number);
   if (named != numbers_.end() && is_float(p.dtype)) return named->second;
   return number_text(p.number, p.dtype);
+}
+
+bool ExpressionWriter::is_number(int id) const {
+  const Primitive* p = &graph_.at(id);
+  while (p->kind == Primitive::Kind::view) p = &graph_.at(p->args[0]);
+  return p->kind == Primitive::Kind::constant;
 }
 
 std::string ExpressionWriter::write(int id, int precedence) const {
@@ -50,8 +57,12 @@ std::string ExpressionWriter::write_map(const Primitive& p, int precedence) cons
   }
   std::string text;
   if (row.precedence == 0) {
-    text = fmt::format("T.{}({}", row.tile, write(p.args[0]));
-    for (size_t i = 1; i < p.args.size(); ++i) text += ", " + write(p.args[i]);
+    std::vector<int> args = p.args;
+    // `T.max` gives its second operand where one of them is NaN, and PyTorch gives NaN.
+    const bool bounds = p.op == ScalarOp::maximum || p.op == ScalarOp::minimum;
+    if (bounds && is_number(args[1])) std::swap(args[0], args[1]);
+    text = fmt::format("T.{}({}", row.tile, write(args[0]));
+    for (size_t i = 1; i < args.size(); ++i) text += ", " + write(args[i]);
     return text + ")";
   }
   if (row.arity == 1)

@@ -39,7 +39,7 @@ def batch_norm_relu(M, B, N, dtype="float32"):
                 scale[0] = T.rsqrt(variance_2 + 1e-05) * weight[bx]
                 unbiased_out[bx] = variance_2 * 1.000030518509476
             for i, j in T.Parallel(M, N):
-                x[i, bx, j] = T.max((x_tile[i, j] - mean[0]) * scale[0] + bias[bx], 0.0)
+                x[i, bx, j] = T.max(0.0, (x_tile[i, j] - mean[0]) * scale[0] + bias[bx])
 
     return batch_norm_relu_kernel
 
@@ -80,7 +80,7 @@ def batch_norm_add_relu(M, B, N, dtype="float32"):
                 scale[0] = T.rsqrt(variance_2 + 1e-05) * weight[bx]
                 unbiased_out[bx] = variance_2 * 1.000030518509476
             for i, j in T.Parallel(M, N):
-                x[i, bx, j] = T.max((x_tile[i, j] - mean[0]) * scale[0] + bias[bx] + x_2[i, bx, j], 0.0)
+                x[i, bx, j] = T.max(0.0, (x_tile[i, j] - mean[0]) * scale[0] + bias[bx] + x_2[i, bx, j])
 
     return batch_norm_add_relu_kernel
 

@@ -43,7 +43,7 @@ def batch_norm_relu(M, B, N, block_M=2, dtype="float32"):
                 unbiased_out[bx] = variance_2 * 1.000030518509476
             for k in T.serial(T.ceildiv(M, block_M)):
                 for i, j in T.Parallel(block_M, N):
-                    x[k * block_M + i, bx, j] = T.max((x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx], 0.0)
+                    x[k * block_M + i, bx, j] = T.max(0.0, (x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx])
 
     return batch_norm_relu_kernel
 
@@ -90,7 +90,7 @@ def batch_norm_add_relu(M, B, N, block_M=2, dtype="float32"):
                 for i, j in T.Parallel(block_M, N):
                     add = (x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx]
                     add_2 = add + x_2[k * block_M + i, bx, j]
-                    x[k * block_M + i, bx, j] = T.max(add_2, 0.0)
+                    x[k * block_M + i, bx, j] = T.max(0.0, add_2)
 
     return batch_norm_add_relu_kernel
 

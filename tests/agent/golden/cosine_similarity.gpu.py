@@ -29,7 +29,7 @@ def cosine_similarity(M, N, block_M=4, dtype="float32"):
             T.reduce_sum(tile_2, total_2, dim=1)
             T.reduce_sum(tile_3, total_3, dim=1)
             for i in T.Parallel(block_M):
-                out[bx * block_M + i] = total[i] / T.max(T.sqrt(total_2[i]) * T.sqrt(total_3[i]), 1e-08)
+                out[bx * block_M + i] = total[i] / T.max(1e-08, T.sqrt(total_2[i]) * T.sqrt(total_3[i]))
 
     return cosine_similarity_kernel
 

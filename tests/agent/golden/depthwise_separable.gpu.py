@@ -39,7 +39,7 @@ def batch_norm_hardtanh(M, B, N, dtype="float32"):
                 scale[0] = T.rsqrt(variance_2 + 1e-05) * weight[bx]
                 unbiased_out[bx] = variance_2 * 1.0000398612827361
             for i, j in T.Parallel(M, N):
-                x[i, bx, j] = T.min(T.max((x_tile[i, j] - mean[0]) * scale[0] + bias[bx], 0.0), 6.0)
+                x[i, bx, j] = T.min(6.0, T.max(0.0, (x_tile[i, j] - mean[0]) * scale[0] + bias[bx]))
 
     return batch_norm_hardtanh_kernel
 

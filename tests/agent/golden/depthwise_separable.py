@@ -43,7 +43,7 @@ def batch_norm_hardtanh(M, B, N, block_M=2, dtype="float32"):
                 unbiased_out[bx] = variance_2 * 1.0000398612827361
             for k in T.serial(T.ceildiv(M, block_M)):
                 for i, j in T.Parallel(block_M, N):
-                    x[k * block_M + i, bx, j] = T.min(T.max((x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx], 0.0), 6.0)
+                    x[k * block_M + i, bx, j] = T.min(6.0, T.max(0.0, (x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx]))
 
     return batch_norm_hardtanh_kernel
 

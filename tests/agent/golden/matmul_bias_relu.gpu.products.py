@@ -23,7 +23,7 @@ def matmul_add_relu(M, N, K, block_M=128, block_N=128, block_K=16, dtype="float3
                 T.copy(weight[k * block_K, bx * block_N], weight_tile)
                 T.gemm(x_tile, weight_tile, product, precision="fp32")
             for i, j in T.Parallel(block_M, block_N):
-                out[by * block_M + i, bx * block_N + j] = T.max(product[i, j] + bias[bx * block_N + j], 0.0)
+                out[by * block_M + i, bx * block_N + j] = T.max(0.0, product[i, j] + bias[bx * block_N + j])
 
     return matmul_add_relu_kernel
 

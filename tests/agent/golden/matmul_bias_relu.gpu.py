@@ -10,7 +10,7 @@ def add_relu(M, N, block_M=4, dtype="float32"):
     def add_relu_kernel(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
             for i, j in T.Parallel(block_M, N):
-                x[bx * block_M + i, j] = T.max(x[bx * block_M + i, j] + bias[j], 0.0)
+                x[bx * block_M + i, j] = T.max(0.0, x[bx * block_M + i, j] + bias[j])
 
     return add_relu_kernel
 
