@@ -165,6 +165,12 @@ TEST_F(Chat, LimitsRequestsByTheTimeOfTheRun) {
   auto chat = live_chat(options_, std::move(services), *store_, run_);
   ASSERT_TRUE(chat.ok());
   ASSERT_TRUE((*chat)->ask(hello()).ok());
+  EXPECT_GT(limit, options_.endpoint.request_time_limit_s);  // of a stream only silence has another limit
+  options_.settings.stream = false;
+  ChatServices whole{std::make_unique<RecordingEndpoint>(limit), [](double) {}, [](const std::string&) {}};
+  run_ = begin_run();
+  chat = live_chat(options_, std::move(whole), *store_, run_);
+  ASSERT_TRUE(chat.ok() && (*chat)->ask(hello()).ok());
   EXPECT_EQ(limit, options_.endpoint.request_time_limit_s);
   (*chat)->allow(20);
   ASSERT_TRUE((*chat)->ask(hello()).ok());
@@ -333,6 +339,10 @@ TEST_F(Chat, LeavesTheKeyOutOfWhatAnEndpointSays) {
   auto reply = chat_with(server.url())->ask(hello());
   ASSERT_FALSE(reply.ok());
   EXPECT_THAT(reply.error().message, HasSubstr("the key [key] is not valid"));
+  ChatServer moved({{.status = 302, .headers = {{"Location", "http://localhost/?key=secret-key"}}}});
+  reply = chat_with(moved.url())->ask(hello());
+  ASSERT_FALSE(reply.ok());
+  EXPECT_THAT(reply.error().message, HasSubstr("?key=[key]"));
   EXPECT_EQ(column("SELECT count(*) FROM exchange WHERE reply || failure LIKE '%secret-key%'"), "0");
 }
 

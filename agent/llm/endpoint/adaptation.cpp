@@ -142,7 +142,11 @@ EndpointProblem problem_in(const json& response) {
     problem.parameter = text_at(*error, {"param"});
     problem.code = static_cast<int>(count_at(*error, {"code"}));
     problem.context_tokens = count_at(*error, {"n_ctx"});
-    if (!problem.exists()) problem.message = dump(*error);
+    // Some servers send an empty one with every answer.
+    const bool is_empty = std::all_of(error->begin(), error->end(), [](const json& member) {
+      return member.is_null() || member == "" || member == 0;
+    });
+    if (!problem.exists() && !(is_empty && response.contains("choices"))) problem.message = dump(*error);
   }
   if (problem.exists()) return problem;
   if (const json* detail = member(response, {"detail"})) problem.message = text_of_detail(*detail);

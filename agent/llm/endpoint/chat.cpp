@@ -44,6 +44,14 @@ bool may_be_billed(const EndpointAnswer& answer) {
   return worth_retrying(answer);
 }
 
+// Where prompts are marked to be cached, a request may cost what writing them does.
+Prices prices_of(const ChatOptions& options, const Provider& provider) {
+  Prices prices = options.prices;
+  if (provider.form == "anthropic" && options.settings.cache_prompts && !prices.cache_write)
+    prices.cache_write = cost_of({.input = 1'000'000, .cache_written = 1'000'000}, prices);
+  return prices;
+}
+
 class LiveChat final : public ChatClient {
  public:
   LiveChat(ChatOptions options, Endpoint endpoint, ChatServices services, RunStore& store, int64_t run,
@@ -55,7 +63,7 @@ class LiveChat final : public ChatClient {
         run_(run),
         earlier_(std::move(earlier)),
         next_number_(next_number),
-        meter_(options_.prices, options_.limits),
+        meter_(prices_of(options_, endpoint_.provider()), options_.limits),
         longest_output_(kMostLonger * options_.settings.max_output_tokens) {
     for (const Exchange& exchange : earlier_)
       meter_.charge(exchange.input_tokens + exchange.output_tokens, exchange.dollars);

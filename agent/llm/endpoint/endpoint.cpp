@@ -133,7 +133,8 @@ std::string Endpoint::request(const ChatSettings& settings, const std::vector<Ch
 
 EndpointAnswer Endpoint::send(const std::string& request, bool streamed, double seconds) const {
   EndpointAnswer answer;
-  const double limit = std::min(options_.request_time_limit_s, seconds);
+  // What streams is limited by silence, and by the run.
+  const double limit = streamed ? seconds : std::min(options_.request_time_limit_s, seconds);
   answer.response = http_->post({.url = url_.with(provider_->path),
                                  .headers = headers(),
                                  .body = request,
@@ -141,12 +142,15 @@ EndpointAnswer Endpoint::send(const std::string& request, bool streamed, double 
                                  .idle_limit_s = streamed ? options_.idle_limit_s : limit});
   leave_out_key(answer.response.body, options_.key);
   leave_out_key(answer.response.failure, options_.key);
+  for (auto& [name, value] : answer.response.headers) leave_out_key(value, options_.key);
   const bool is_stream =
       answer.response.status == 200 && is_event_stream(answer.response.header("content-type"), answer.response.body);
   if (is_stream)
     read_stream(answer, *provider_);
   else
     read_body(answer, *provider_);
+  leave_out_key(answer.body, options_.key);  // which may have come in two parts of a stream
+  if (answer.reply) leave_out_key(answer.reply->text, options_.key);
   return answer;
 }
 

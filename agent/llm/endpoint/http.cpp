@@ -16,6 +16,8 @@ double seconds_since(HttpClock::time_point start) {
   return std::chrono::duration<double>(HttpClock::now() - start).count();
 }
 
+constexpr double kLongest = 24 * 3600;  // seconds of a request
+
 // An answer while it comes.
 struct Transfer {
   const HttpRequest& request;
@@ -132,7 +134,7 @@ void set_up(CURL* curl, Transfer& transfer, curl_slist* headers, char* problem) 
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, problem);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, 20L);
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(request.time_limit_s * 1000));
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(std::min(request.time_limit_s, kLongest) * 1000));
 }
 
 class CurlClient final : public HttpClient {
