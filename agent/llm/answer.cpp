@@ -26,7 +26,12 @@ std::string_view without_decoration(std::string_view line, std::string_view deco
 
 bool is_marker(std::string_view line, std::string_view marker) { return without_decoration(line, " \t") == marker; }
 
-// Blocks that are complete; one that is not closed is no change.
+PatchBlock unfinished(PatchBlock block) {
+  block.has_end = false;
+  return block;
+}
+
+// In order, with those that are not closed: an answer that was cut off has one.
 std::vector<PatchBlock> patch_in(std::string_view text) {
   std::vector<PatchBlock> blocks;
   enum class In { text, search, replace } in = In::text;
@@ -34,6 +39,7 @@ std::vector<PatchBlock> patch_in(std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = take_answer_line(text);
     if (is_marker(line, kSearch)) {
+      if (in != In::text) blocks.push_back(unfinished(std::move(block)));
       block = {};
       in = In::search;
     } else if (in == In::search && is_marker(line, kMiddle)) {
@@ -46,6 +52,7 @@ std::vector<PatchBlock> patch_in(std::string_view text) {
       part += std::string(line) + "\n";
     }
   }
+  if (in != In::text) blocks.push_back(unfinished(std::move(block)));
   return blocks;
 }
 
@@ -53,8 +60,11 @@ std::vector<std::string> questions_in(std::string_view text) {
   constexpr size_t kMost = 6;
   std::vector<std::string> questions;
   while (!text.empty() && questions.size() < kMost) {
-    const std::string_view line = without_decoration(take_answer_line(text), " \t*-`>");
-    if (line.starts_with("ask:")) questions.emplace_back(without_decoration(line.substr(4), " \t`"));
+    // "ask:", "Ask:", "- ask:", "2. ask:"
+    std::string_view line = without_decoration(take_answer_line(text), " \t*-`>");
+    line.remove_prefix(std::min(line.find_first_not_of("0123456789.) "), line.size()));
+    if (line.starts_with("ask:") || line.starts_with("Ask:"))
+      questions.emplace_back(without_decoration(line.substr(4), " \t`"));
   }
   return questions;
 }
@@ -112,6 +122,7 @@ Patched apply_patch(std::string program, const std::vector<PatchBlock>& patch) {
   for (size_t i = 0; i < patch.size(); ++i) {
     const PatchBlock& block = patch[i];
     auto problem = [&](const char* what) { return Patched{"", fmt::format("Block {}: {}", i + 1, what)}; };
+    if (!block.has_end) return problem("it does not end with `>>>>>>> REPLACE`, so that no block was applied.");
     if (block.search.empty()) return problem("there is no text under SEARCH.");
     // Whole lines only.
     size_t found = std::string::npos;

@@ -10,6 +10,7 @@ namespace tilepilot::agent {
 // One search-and-replace block.
 struct PatchBlock {
   std::string search, replace;
+  bool has_end = true;
 };
 
 struct LlmAnswer {

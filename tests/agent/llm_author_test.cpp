@@ -179,15 +179,29 @@ TEST_F(LlmAuthor, TellsWhyChangesCannotBeApplied) {
   EXPECT_THAT(asked_[2].back().content, HasSubstr("more than once"));
 }
 
+// A block alone would be half of a change.
+TEST_F(LlmAuthor, AppliesNoPartOfAPatchThatIsCutOff) {
+  options_.start = "class ModelNew:\n    a = 1\n    b = 1\n";
+  const std::string first = "<<<<<<< SEARCH\n    a = 1\n=======\n    a = 2\n>>>>>>> REPLACE\n";
+  auto writer = author({{first + "<<<<<<< SEARCH\n    b = 1\n=======\n    b =", {}, {}, ChatReply::End::cut_off},
+                        {first + "<<<<<<< SEARCH\n    b = 1\n=======\n    b = 2\n>>>>>>> REPLACE\n"}});
+  auto candidate = writer->next({});
+  ASSERT_TRUE(candidate.ok() && *candidate);
+  EXPECT_THAT((*candidate)->source, AllOf(HasSubstr("a = 2"), HasSubstr("b = 2")));
+  EXPECT_THAT(asked_[1].back().content, HasSubstr("Block 2: it does not end with"));
+}
+
 TEST_F(LlmAuthor, AnswersQuestionsWithoutAnAttempt) {
   options_.answer = [](const std::string& question, const std::string& program) {
     return "answer to " + question + " of " + program;
   };
   options_.start = "the start";
-  auto writer = author({{"First I look.\n\n    ask: language T.copy\n- `ask: seed`\n"}, {answer_with(kProgram)}});
+  auto writer = author(
+      {{"First I look.\n\n    ask: language T.copy\n- `ask: seed`\n2. Ask: explain\n"}, {answer_with(kProgram)}});
   auto candidate = writer->next({});
   ASSERT_TRUE(candidate.ok() && *candidate);
-  EXPECT_THAT(last_words(), AllOf(HasSubstr("answer to language T.copy of the start"), HasSubstr("answer to seed of")));
+  EXPECT_THAT(last_words(), AllOf(HasSubstr("answer to language T.copy of the start"), HasSubstr("answer to seed of"),
+                                  HasSubstr("answer to explain of")));
 }
 
 TEST_F(LlmAuthor, AnswersNoQuestionsForEver) {
