@@ -74,7 +74,7 @@ class Call {
       lock.lock();
       --progress_.running;
       reserved_ -= allowance.dollars;
-      note(finish(*std::move(task), outcome));
+      note(finish(*std::move(task), allowance, outcome));
       changed_.notify_all();
     }
     ++idle_;
@@ -104,7 +104,7 @@ class Call {
   }
 
   double money_left() const { return options_.dollars - progress_.dollars - reserved_; }
-  bool can_pay() const { return options_.dollars <= 0 || money_left() > 0; }
+  bool can_pay() const { return options_.dollars <= 0 || money_left() > too_little_; }
 
   Allowance reserve() {
     Allowance allowance = options_.each;
@@ -113,10 +113,17 @@ class Call {
     return allowance;
   }
 
-  Status finish(Task task, const std::optional<Outcome>& outcome) {
+  Status finish(Task task, const Allowance& allowance, const std::optional<Outcome>& outcome) {
     if (!outcome) return store_.set_waiting(batch_, task.problem);
     TRY(store_.set_done(batch_, task.problem, *outcome));
     progress_.dollars += outcome->dollars;
+    // What was left of the batch's money was too little, which says nothing of the problem.
+    if (outcome->lacks_money && outcome->ending != Ending::verified && allowance.dollars < options_.each.dollars) {
+      too_little_ = std::max(too_little_, allowance.dollars);
+      TRY(store_.set_waiting(batch_, task.problem));
+      queue_.push_front(std::move(task));
+      return {};
+    }
     const bool lost = outcome->ending == Ending::not_judged;
     failures_in_a_row_ = lost ? failures_in_a_row_ + 1 : 0;
     if (lost && ++task.tries < options_.most_tries) {
@@ -183,8 +190,9 @@ class Call {
   std::condition_variable changed_;
   std::deque<Task> queue_;
   Progress progress_;
-  double reserved_ = 0;  // dollars that running problems may still spend
-  int idle_ = 0;         // workers that have ended
+  double reserved_ = 0;    // dollars that running problems may still spend
+  double too_little_ = 0;  // dollars that did not suffice for a problem
+  int idle_ = 0;           // workers that have ended
   int ended_here_ = 0, failures_in_a_row_ = 0;
   std::optional<BatchEnd> end_;
   std::string why_;

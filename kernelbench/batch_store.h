@@ -34,11 +34,12 @@ std::optional<Ending> parse_ending(std::string_view name);
 
 struct Outcome {
   Ending ending = Ending::not_judged;
-  std::string reason;     // one sentence; empty: verified
-  int64_t run = 0;        // of `generate`, in the same database; 0: none began
-  double seconds = 0;     // by the wall clock
-  double dollars = 0;     // for the language model
-  nlohmann::json record;  // what `generate --json` printed
+  std::string reason;        // one sentence; empty: verified
+  int64_t run = 0;           // of `generate`, in the same database; 0: none began
+  double seconds = 0;        // by the wall clock
+  double dollars = 0;        // for the language model
+  bool lacks_money = false;  // its dollars did not suffice for a request, or for the next
+  nlohmann::json record;     // what `generate --json` printed
 };
 
 struct BatchProblem {

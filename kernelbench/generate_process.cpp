@@ -126,6 +126,7 @@ void read_answer(const json& answer, Outcome& outcome) {
   outcome.dollars = answer.value("dollars", 0.0);
   const json attempts = answer.value("attempts", json::array());
   const std::string ending = answer.value("ending", "");
+  outcome.lacks_money = ending == "money spent";
   if (answer.value("ok", false)) {
     const bool partly = answer.at("verdict").value("given_inputs_only", false);
     outcome.ending = partly ? Ending::given_inputs_only : Ending::verified;
@@ -143,7 +144,9 @@ void read_answer(const json& answer, Outcome& outcome) {
     outcome.reason = first_message(answer);
   } else if (attempts.empty()) {
     outcome.ending = Ending::abstained;
-    outcome.reason = "the author sees nothing that a kernel could compute faster than PyTorch";
+    outcome.reason = ending.ends_with(" spent")
+                         ? fmt::format("no candidate: {} before there was one", ending)
+                         : "the author sees nothing that a kernel could compute faster than PyTorch";
   } else {
     outcome.ending = Ending::failed;
     outcome.reason = reason_of_attempts(attempts);

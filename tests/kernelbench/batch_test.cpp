@@ -206,6 +206,28 @@ TEST_F(Batches, SpendNoMoreThanTheyHave) {
   EXPECT_THAT(again.allowed, ElementsAre(1));
 }
 
+// What is left of the batch's money may be too little for a request: the problem waits for more.
+TEST_F(Batches, LeaveProblemsForWhichMoneyIsLacking) {
+  const int64_t batch = begin(4);
+  FakeRunner runner;
+  runner.dollars = 1;
+  Outcome lacking = ends(Ending::abstained);
+  lacking.lacks_money = true;
+  runner.answers[3] = {lacking};
+  auto result = run(batch, runner, {.each = {10, 1}, .dollars = 2.5});
+  EXPECT_EQ(result.end, BatchEnd::money_spent);
+  EXPECT_THAT(endings(batch), ElementsAre("verified", "verified", "waiting", "waiting"));
+  FakeRunner again;
+  again.dollars = 1;
+  EXPECT_EQ(run(batch, again, {.each = {10, 1}, .dollars = 10}).end, BatchEnd::complete);
+  EXPECT_THAT(endings(batch), ::testing::Each("verified"));
+  // Of its own money it could have had no more.
+  const int64_t other = begin(1);
+  runner.answers[1] = {lacking};
+  EXPECT_EQ(run(other, runner, {.each = {10, 1}}).end, BatchEnd::complete);
+  EXPECT_THAT(endings(other), ElementsAre("abstained"));
+}
+
 TEST_F(Batches, PromiseNoMoneyTwice) {
   const int64_t batch = begin(6);
   FakeRunner runner;

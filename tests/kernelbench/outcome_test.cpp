@@ -63,6 +63,8 @@ TEST(Outcomes, KeepWhatWasSpent) {
                                      1, "");
   EXPECT_EQ(outcome.run, 7);
   EXPECT_EQ(outcome.dollars, 0.25);
+  EXPECT_TRUE(outcome.lacks_money);
+  EXPECT_EQ(outcome.reason, "no candidate: money spent before there was one");
 }
 
 }  // namespace
