@@ -60,7 +60,8 @@ Status add_files(const fs::path& folder, int level, std::vector<Problem>& proble
   bool numbered = false;
   for (const fs::path& path : listing(folder)) {
     const std::string name = path.stem().string();
-    if (path.extension() != ".py" || name.starts_with("__")) continue;
+    // What editors and systems leave beside files has names that begin with a point.
+    if (path.extension() != ".py" || name.starts_with("__") || name.starts_with(".")) continue;
     const auto number = leading_number(name);
     numbered |= number.has_value();
     found.push_back({level, number.value_or(-1), name, path, {}});
