@@ -63,6 +63,7 @@ Result<Selection> selection_of(const BenchFlags& flags) {
 }
 
 Status check_flags(Session& session, BenchFlags& flags) {
+  if (flags.command->get_option("--author")->count() == 0 && flags.llm.endpoint_given()) flags.author = "mixed";
   TRY(flags.llm.check(session, flags.author));
   if (flags.author == "builtin" && flags.problem_dollars->count() > 0)
     return make_error(DiagnosticKind::bad_usage, {},
@@ -90,9 +91,10 @@ void add_batch_options(CLI::App& command, Session& session, BenchFlags& flags) {
   command.add_option("--levels", flags.levels, "Levels of the set, as `1,2` (default: all)");
   command.add_option("--ids", flags.ids, "Problems of each level, as `1-20,33` (default: all)");
   command
-      .add_option("--author", flags.author,
-                  "Who writes candidates: builtin plans from the op graph, llm asks a language model, mixed does the "
-                  "first, then the second")
+      .add_option(
+          "--author", flags.author,
+          "Who writes candidates: builtin plans from the op graph, llm asks a language model, mixed (the default "
+          "with --llm-url) does the first, then the second")
       ->check(CLI::IsMember({"builtin", "llm", "mixed"}))
       ->capture_default_str();
   flags.jobs = command
@@ -100,7 +102,7 @@ void add_batch_options(CLI::App& command, Session& session, BenchFlags& flags) {
                                "Problems at a time (default: 1 on a processor, a quarter of the cores beside a GPU)")
                    ->check(CLI::Range(1, 256));
   command.add_option("--attempts", flags.attempts, "Most candidates to judge for a problem, without variants")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command
       .add_option("--variants", flags.variants,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -183,9 +184,30 @@ agent::ExporterOptions Session::exporter_options() const {
   return options;
 }
 
+namespace {
+
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+// The exporter computes with it as a fraction.
+std::string why_no_scale(const std::string& text) {
+  const size_t slash = text.find('/');
+  const auto over = number_in(std::string_view(text).substr(0, slash));
+  const auto under = slash == std::string::npos ? 1.0 : number_in(std::string_view(text).substr(slash + 1));
+  const bool fits = over && under && *under > 0 && *over > 0 && *over <= *under;
+  return fits ? "" : fmt::format("`{}` is no scale: give a fraction up to 1, such as `1/4`", text);
+}
+
+}  // namespace
+
 void add_scale(CLI::App& command, Session& session) {
-  command.add_option("--scale", session.common.scale,
-                     "Shrink the model's sizes, as `1/4`: each integer from 32 on that is an extent of an input");
+  command
+      .add_option("--scale", session.common.scale,
+                  "Shrink the model's sizes, as `1/4`: each integer from 32 on that is an extent of an input")
+      ->check(CLI::Validator(why_no_scale, ""));
 }
 
 void add_exclude_near(CLI::App& command, double& distance) {

@@ -53,7 +53,7 @@ void LlmFlags::add_to(CLI::App& command, bool with_replay) {
                         ->check(number_within(0, 1e9))
                         ->capture_default_str();
   add(command, "--tokens", tokens, "Most tokens for the language model, read and written (default: no limit)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 50));
   add(command, "--llm-context", context,
       "The model's context in tokens: of prompts that are longer, what matters least is left out (default: what the "
       "endpoint says when it refuses one)")

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include "agent/work_folder.h"
 #include "cli/command.h"
 #include "cli/commands/corpus_upkeep.h"
+#include "compiler/untrusted/printable.h"
 #include "retrieval/corpus_file.h"
 #include "retrieval/seeds.h"
 
@@ -33,10 +35,16 @@ json entry_json(const retrieval::Entry& entry, bool whole) {
   return object;
 }
 
+// A line of what may have been imported.
+std::string shown(std::string line) {
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return printable(line);
+}
+
 std::string table_line(const retrieval::Entry& entry) {
   std::string speedup = entry.speedup > 0 ? fmt::format("{:.2f}x", entry.speedup) : "-";
-  return fmt::format("{:>4}  {:<9}  {:<28}  {:<11}  {:>7}  {}{}", entry.id, entry.origin, entry.name, entry.target,
-                     speedup, entry.quarantined.empty() ? "" : "[in quarantine] ", entry.summary);
+  return shown(fmt::format("{:>4}  {:<9}  {:<28}  {:<11}  {:>7}  {}{}", entry.id, entry.origin, entry.name,
+                           entry.target, speedup, entry.quarantined.empty() ? "" : "[in quarantine] ", entry.summary));
 }
 
 std::string shapes_text(const std::vector<retrieval::TensorShape>& shapes) {
@@ -91,8 +99,8 @@ int show(Session& session, const CorpusFlags& options) {
                          fmt::format("the corpus has no entry `{}`", options.entry),
                          {},
                          "`tilepilot corpus list` shows them"});
-  for (const std::string& line : facts_of(**entry)) session.progress(line);
-  session.answer((*entry)->source);
+  for (const std::string& line : facts_of(**entry)) session.progress(shown(line));
+  session.answer(printable((*entry)->source));
   session.finish({{"ok", true}, {"entry", entry_json(**entry, true)}});
   return kDone;
 }
@@ -120,8 +128,8 @@ int search(Session& session, const CorpusFlags& options) {
   if (!hits) return session.fail(hits.error());
   json object = {{"ok", true}, {"hits", json::array()}};
   for (const auto& hit : *hits) {
-    session.answer(fmt::format("{:.2f}  {:<28}  {}", hit.score, hit.entry.name, hit.entry.summary));
-    if (!hit.reason.empty()) session.answer("      " + hit.reason);
+    session.answer(shown(fmt::format("{:.2f}  {:<28}  {}", hit.score, hit.entry.name, hit.entry.summary)));
+    if (!hit.reason.empty()) session.answer(shown("      " + hit.reason));
     object["hits"].push_back({{"score", hit.score}, {"reason", hit.reason}, {"entry", entry_json(hit.entry, false)}});
   }
   if (hits->empty()) session.answer("no entry of the corpus is related");

@@ -279,7 +279,7 @@ void add_generate(CLI::App& app, Session& session) {
   command->add_flag("--force", generate.force,
                     "Author mixed: ask the language model even where little is left to gain");
   command->add_option("--attempts", generate.budget.attempts, "Most candidates to judge, without variants")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command
       ->add_option("--variants", generate.budget.variants,
