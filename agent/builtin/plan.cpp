@@ -64,10 +64,10 @@ class Planner {
       Grouping grouping = group_primitives(plan_.graph);
       size_t before = calls.size();
       for (auto& group : grouping.groups) calls.merge(lone_biases(plan_.graph, group, options_));
-      if (calls.size() == before) {
-        write_kernels(grouping);
-        return std::move(plan_);
-      }
+      if (calls.size() > before) continue;
+      write_kernels(grouping);
+      calls.merge(left_whole());
+      if (calls.size() == before) return std::move(plan_);
     }
   }
 
@@ -75,6 +75,26 @@ class Planner {
   const eval::Reference& reference_;
   const PlanOptions& options_;
   Plan plan_;
+
+  // Nodes that are several operators here and of which no kernel computes any: PyTorch has one for each.
+  std::set<int> left_whole() const {
+    std::map<int, int> outside;
+    std::set<int> inside;
+    for (size_t id = 0; id < plan_.graph.nodes.size(); ++id) {
+      const Primitive& p = plan_.graph.nodes[id];
+      const bool computes = p.kind == Primitive::Kind::map || p.kind == Primitive::Kind::reduce ||
+                            p.kind == Primitive::Kind::gather || p.kind == Primitive::Kind::product;
+      if (!computes || p.origin < 0) continue;
+      if (plan_.kernel_of[id] >= 0)
+        inside.insert(p.origin);
+      else
+        ++outside[p.origin];
+    }
+    std::set<int> nodes;
+    for (auto& [node, count] : outside)
+      if (count > 1 && inside.count(node) == 0) nodes.insert(node);
+    return nodes;
+  }
 
   void write_kernels(Grouping& grouping) {
     plan_.kernel_of.assign(plan_.graph.nodes.size(), -1);
