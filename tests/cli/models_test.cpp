@@ -75,6 +75,15 @@ TEST_F(OddModels, ChangeOneOfEqualValues) { expect_verified("equal_values"); }
 // Tensors in attributes, buffers that are not saved, a literal of two axes, divisions by a number.
 TEST_F(OddModels, HoldConstants) { expect_verified("constant_tables"); }
 
+// What no kernel computes is one of PyTorch's operators, not the several that a kernel would be made of.
+TEST_F(OddModels, LeaveSmallPartsToOneOperatorEach) {
+  expect_verified("small_parts");
+  std::string program;
+  ASSERT_TRUE(read_file(folder_ / "out.py", program));
+  EXPECT_THAT(program, AllOf(HasSubstr("torch.layer_norm("), HasSubstr("F.gelu("), HasSubstr("self.linear.bias)"),
+                             HasSubstr("tanh_softmax"), Not(HasSubstr("torch.rsqrt")), Not(HasSubstr("torch.erf"))));
+}
+
 TEST_F(OddModels, FailModelsThatEndTheProcess) {
   auto result = tilepilot({"generate", model("fail_ends_the_process"), "-o", "out.py"});
   EXPECT_EQ(result.exit_code, 2);

@@ -79,14 +79,19 @@ class Keeper {
     }
   }
 
-  // Whole lines from the first decorator to the end of the statement.
-  std::string lines_of(const Stmt& stmt) const {
+  // Where the line of the first decorator begins.
+  size_t begin_of(const Stmt& stmt) const {
     size_t begin = stmt.span.begin;
     if (auto* f = std::get_if<FunctionDef>(&stmt.node))
       for (auto& decorator : f->decorators) begin = std::min<size_t>(begin, decorator->span.begin);
-    size_t line = text_.rfind('\n', begin == 0 ? 0 : begin - 1);
-    line = line == std::string::npos || begin == 0 ? 0 : line + 1;
-    std::string text = text_.substr(line, stmt.span.end - line);
+    const size_t line = begin == 0 ? std::string::npos : text_.rfind('\n', begin - 1);
+    return line == std::string::npos ? 0 : line + 1;
+  }
+
+  // Whole lines from there to the end of the statement.
+  std::string lines_of(const Stmt& stmt) const {
+    const size_t begin = begin_of(stmt);
+    std::string text = text_.substr(begin, stmt.span.end - begin);
     while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
     return text + "\n";
   }
@@ -120,15 +125,13 @@ class Keeper {
     return result;
   }
 
-  // Lines are appended to its body, which may stand behind the colon.
+  // A function's text. Lines are appended to its body, which may stand behind the colon.
   std::string with_body_below(std::string text, const Stmt& stmt, const FunctionDef& function) const {
     if (function.body.empty()) return text;
-    const size_t from_end = stmt.span.end - function.body.front().span.begin;
-    const size_t size = text.size() - 1;  // less the line break
-    if (from_end > size) return text;
-    const size_t body = size - from_end, before = text.find_last_not_of(" \t", body - 1);
-    if (before == std::string::npos || text[before] != ':') return text;
-    return text.substr(0, before + 1) + "\n        " + text.substr(body);
+    const size_t body = function.body.front().span.begin - begin_of(stmt),
+                 colon = text.find_last_not_of(" \t", body - 1);
+    if (colon == std::string::npos || text[colon] != ':') return text;
+    return text.substr(0, colon + 1) + "\n        " + text.substr(body);
   }
 
   void keep_model(const ClassDef& model, KeptSource& kept) {
