@@ -335,6 +335,7 @@ TEST_F(CommandLine, CorpusMovesAndProvesItself) {
     if (json entry = json::parse(line); entry["name"] == "bias_gelu") {
       entry["name"] = "poisoned";
       entry["uid"] = "p";
+      entry["summary"] = "red \x1b[31m\nrow";
       std::string source = entry["source"];
       const size_t model = source.find("class ModelNew");
       source = source.substr(0, model) + "class ModelNew(Model):\n    def forward(self, x):\n        return x * 2\n";
@@ -354,7 +355,7 @@ TEST_F(CommandLine, CorpusMovesAndProvesItself) {
   EXPECT_EQ(report["failures"][0]["name"], "poisoned");
   EXPECT_EQ(report["held"], 1) << all(proven);
   EXPECT_EQ(tilepilot({"corpus", "verify", "nothing"}).exit_code, 2);
-  EXPECT_THAT(tilepilot({"corpus", "list"}).out, HasSubstr("[in quarantine]"));
+  EXPECT_THAT(tilepilot({"corpus", "list"}).out, HasSubstr("[in quarantine] red \\x1b[31m row\n"));
   EXPECT_THAT(tilepilot({"corpus", "search", "--text", "poisoned"}).out, Not(HasSubstr("poisoned")));
   EXPECT_EQ(tilepilot({"corpus", "import", "absent.jsonl"}).exit_code, 2);
   EXPECT_THAT(tilepilot({"corpus", "index"}).out, HasSubstr("flat index of 13 entries with 12 structures"));

@@ -35,6 +35,8 @@ TEST_F(ProblemSets, AreCheckoutsLevelsAndFolders) {
   write("kb/KernelBench/level1/2_a.py", "two");
   write("kb/KernelBench/level2/1_c.py", "one");
   write("kb/KernelBench/changelog/1_d.py", "no problem");
+  write("kb/KernelBench/level1/._10_b.py", "of a Mac");
+  write("kb/KernelBench/level1/.#2_a.py", "of Emacs");
   write("plain/relu.py", "r");
   write("plain/gelu.py", "g");
   write("plain/__init__.py", "");
