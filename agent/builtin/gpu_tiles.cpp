@@ -183,6 +183,14 @@ void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& 
   Chooser(plan, graph, group, hardware, choice).run();
 }
 
+bool has_too_few_blocks(const TilePlan& plan, int64_t bytes, const targets::gpu::Machine& machine) {
+  constexpr double kPasses = 6;        // of PyTorch over the same bytes
+  constexpr double kNoMatter = 20e-6;  // seconds, about what launching its kernels takes
+  const double of_one = machine.cache_rate * machine.clock, size = static_cast<double>(bytes);
+  const double ours = size / (static_cast<double>(plan.blocks()) * of_one);
+  return ours > kNoMatter && ours > kPasses * size / machine.memory_rate;
+}
+
 std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
                                               const gpu::Machine& hardware, size_t choice) {
   const Primitive& p = graph.at(product);

@@ -19,6 +19,10 @@ std::optional<targets::gpu::Machine> gpu_of(std::string_view target);
 void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& group,
                       const targets::gpu::Machine& hardware, size_t choice);
 
+// Whether the plan has so few blocks for so many bytes that PyTorch is faster, whose several kernels walk through them
+// with the whole machine: statistics of a few columns, say, of many rows.
+bool has_too_few_blocks(const TilePlan& plan, int64_t bytes, const targets::gpu::Machine& machine);
+
 // Of a product at the head of a kernel. nullopt: the model knows none, as of rows that have to lie in one block but are
 // longer than that.
 std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,

@@ -11,6 +11,8 @@ namespace tilepilot::agent::builtin {
 
 namespace {
 
+constexpr int64_t kUsualBytes = 4;  // of an element
+
 int64_t elements(const PrimitiveGraph& graph, const Group& group) {
   int64_t most = 0;
   for (int id : group.members) {
@@ -155,6 +157,8 @@ class Planner {
     if (!text && only_copies_products(plan_.graph, group)) return;
     if (!text) {
       TilePlan tiles = plan_tiles(plan_.graph, group, options_.tiles);
+      const int64_t bytes = kUsualBytes * elements(plan_.graph, group);
+      if (options_.tiles.gpu && has_too_few_blocks(tiles, bytes, *options_.tiles.gpu)) return;
       text = write_kernel({plan_.graph, group, tiles, facts});
     }
     if (!text) return;

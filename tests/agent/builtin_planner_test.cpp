@@ -256,6 +256,20 @@ TEST_F(Tiles, OfAGpuSumColumnsInManyBlocks) {
   EXPECT_GE(tiles.blocks(), 100);
 }
 
+// Of a plan for rows less their columns' means.
+bool has_too_few(GraphFixture& fixture, int64_t rows, int64_t columns) {
+  const int x = fixture.source({rows, columns});
+  const int sums = fixture.build.reduce(ReduceOp::sum, x, {0});
+  Grouping groups = fixture.group({fixture.build.map(ScalarOp::sub, {x, sums})});
+  const TilePlan tiles = plan_tiles(fixture.graph, groups.groups.at(0), of_a_gpu());
+  return has_too_few_blocks(tiles, 4 * rows * columns, *of_a_gpu().gpu);
+}
+
+// One block would walk through all rows alone.
+TEST_F(Tiles, OfAGpuKnowTooFewBlocks) { EXPECT_TRUE(has_too_few(*this, 204800, 48)); }
+TEST_F(Tiles, OfAGpuHaveBlocksForManyColumns) { EXPECT_FALSE(has_too_few(*this, 204800, 4096)); }
+TEST_F(Tiles, OfAGpuNeedOneBlockForLittle) { EXPECT_FALSE(has_too_few(*this, 100, 48)); }
+
 TEST_F(Tiles, OfAGpuFitTinyProblems) {
   for (const Shape& shape : {Shape{1}, {7}, {3, 5}, {2, 1, 4}}) {
     Grouping groups = group({build.map(ScalarOp::exp, {source(shape)})});
