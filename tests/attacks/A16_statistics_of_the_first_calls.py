@@ -1,7 +1,7 @@
 # row: A16
 # level: host
 # model: second_norm
-# expect: inconsistent|wrong_values
+# expect: inconsistent|given_inputs_only
 # twin: honest_second_norm
 # Only the first call updates the statistics.
 import tilelang
