@@ -75,7 +75,7 @@ TEST_F(Bench, FailBadInput) {
       {{"run", "--problems", set(), "--scale", "1/0"}, "`1/0` is no scale"},
       {{"run", "--problems", set(), "--scale", "5/4"}, "`5/4` is no scale"},
       {{"run", "--problems", set(), "--scale", "half"}, "`half` is no scale"},
-      {{"run", "--problems", set(), "--attempts", "0"}, "0 not in range [1 - 1000000]"},
+      {{"run", "--problems", set(), "--attempts", "0"}, "Value 0 not in range"},
       // With an endpoint the author is `mixed`, of whom it is part.
       {{"run", "--problems", set(), "--llm-url", "http://localhost:1/v1"},
        "`--author mixed` needs `--llm-url` and `--llm-model`"},
