@@ -25,10 +25,10 @@ std::string ExpressionWriter::write_number(const Primitive& p) const {
   return number_text(p.number, p.dtype);
 }
 
-bool ExpressionWriter::is_number(int id) const {
+const Primitive& ExpressionWriter::behind_views(int id) const {
   const Primitive* p = &graph_.at(id);
   while (p->kind == Primitive::Kind::view) p = &graph_.at(p->args[0]);
-  return p->kind == Primitive::Kind::constant;
+  return *p;
 }
 
 std::string ExpressionWriter::write(int id, int precedence) const {
@@ -39,9 +39,8 @@ std::string ExpressionWriter::write(int id, int precedence) const {
     return text[0] == '-' && precedence > info(ScalarOp::neg).precedence ? "(" + text + ")" : text;
   }
   if (is_leaf_(id)) {
-    const Primitive* inner = &p;
-    while (inner->kind == Primitive::Kind::view) inner = &graph_.at(inner->args[0]);
-    return inner->kind == Primitive::Kind::constant ? write_number(*inner) : load_(id, "");
+    const Primitive& inner = behind_views(id);
+    return inner.kind == Primitive::Kind::constant ? write_number(inner) : load_(id, "");
   }
   if (p.kind == Primitive::Kind::view) return write(p.args[0], precedence);
   if (p.kind == Primitive::Kind::gather)
@@ -60,7 +59,7 @@ std::string ExpressionWriter::write_map(const Primitive& p, int precedence) cons
     std::vector<int> args = p.args;
     // `T.max` gives its second operand where one of them is NaN, and PyTorch gives NaN.
     const bool bounds = p.op == ScalarOp::maximum || p.op == ScalarOp::minimum;
-    if (bounds && is_number(args[1])) std::swap(args[0], args[1]);
+    if (bounds && behind_views(args[1]).kind == Primitive::Kind::constant) std::swap(args[0], args[1]);
     text = fmt::format("T.{}({}", row.tile, write(args[0]));
     for (size_t i = 1; i < args.size(); ++i) text += ", " + write(args[i]);
     return text + ")";

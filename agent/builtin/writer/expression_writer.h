@@ -36,7 +36,7 @@ class ExpressionWriter {
   std::map<double, std::string> numbers_;
 
   std::string write_map(const Primitive& p, int precedence) const;
-  bool is_number(int id) const;
+  const Primitive& behind_views(int id) const;
   std::string write_number(const Primitive& p) const;
   void count_uses(int id, std::map<int, int>& uses) const;
 };
