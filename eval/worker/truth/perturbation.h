@@ -78,7 +78,7 @@ void nudge_results(const GraphNode& node, const std::vector<c10::IValue>& operan
                    NodeNudge nudge);
 // Of a normalisation (batch, instance, layer, group; by the statistics of its operand): what it gives where the sum
 // behind each mean is as far off as sums of its length are. Where the elements are nearly the same, that is many times
-// the roundings of the result.
+// the roundings of the result. A running mean among the operands follows.
 void nudge_means(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
                  double epsilon, uint64_t seed);
 // Of a product (`cumprod`, `prod`): what it gives where each product on the way is rounded as numbers of float32 are
