@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kSecret = "TILEPILOT_API_KEY";
 
 constexpr std::string_view kOfCompilers[] = {"PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH"};
-// Where caches, GPUs and their libraries are, besides.
+// Where caches, GPUs and their libraries are, besides, and how many threads PyTorch takes.
 constexpr std::string_view kOfWorkers[] = {"HOME",
                                            "TMPDIR",
                                            "USER",
@@ -29,7 +29,8 @@ constexpr std::string_view kOfWorkers[] = {"HOME",
                                            "VIRTUAL_ENV",
                                            "ASAN_OPTIONS",
                                            "UBSAN_OPTIONS",
-                                           "LLVM_PROFILE_FILE"};
+                                           "LLVM_PROFILE_FILE",
+                                           "OMP_NUM_THREADS"};
 
 bool has(const auto& names, std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);

@@ -19,11 +19,13 @@
 namespace tilepilot::eval {
 namespace {
 
-// The same for every worker, so that both sides of a comparison run alike. After a parallel region the threads of an
-// idle process must sleep soon: while they spin, they take the cores from the process that is being timed.
+// The same for every worker, so that both sides of a comparison run alike. A count of threads that the user set for
+// OpenMP counts as it does for PyTorch, unless `threads` says another. After a parallel region the threads of an idle
+// process must sleep soon: while they spin, they take the cores from the process that is being timed.
 std::vector<std::string> worker_environment(int threads, untrusted::EnvironmentOf kind) {
   std::vector<std::string> environment = untrusted::environment_of(kind);
-  std::erase_if(environment, [](std::string_view entry) {  // only the user's Python would get these
+  std::erase_if(environment, [threads](std::string_view entry) {  // only the user's Python would get these
+    if (entry.starts_with("OMP_NUM_THREADS=")) return threads > 0;
     return entry.starts_with("OMP_") || entry.starts_with("GOMP_") || entry.starts_with("KMP_") ||
            entry.starts_with("MKL_");
   });

@@ -35,7 +35,6 @@ inline RedTeamOptions red_team_options() {
   options.judge.timing_budget_s = 0.3;
   options.judge.time_limit_s = 20;
   options.judge.memory_limit_bytes = int64_t{2} << 30;
-  options.judge.threads = 2;
   options.judge.cache = TILEPILOT_KERNEL_CACHE;
   options.catalogue = root / "tests/attacks";
   options.exporter = root / "scripts/export_reference.py";

@@ -20,7 +20,6 @@ JudgeOptions eager_options() {
   JudgeOptions options;
   options.worker = std::string(TILEPILOT_BINARY_DIR) + "/tilepilot-worker";
   options.trials = 1;
-  options.threads = 2;
   options.cache = TILEPILOT_KERNEL_CACHE;
   return options;
 }

@@ -89,7 +89,6 @@ JudgeOptions judge_options() {
   options.timing_samples = 9;
   options.timing_budget_s = 0.3;
   options.memory_limit_bytes = int64_t{2} << 30;
-  options.threads = 2;
   options.cache = TILEPILOT_KERNEL_CACHE;
   return options;
 }

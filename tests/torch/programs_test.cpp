@@ -61,7 +61,6 @@ void expect_verified(const JudgedProgram& program, const fs::path& reference) {
   options.cache = TILEPILOT_KERNEL_CACHE;
   options.dtype = program.dtype;
   options.trials = 3;
-  options.threads = 2;
   auto judge = open_judge(reference, options);
   ASSERT_TRUE(judge.ok()) << judge.error().message;
   std::stringstream source;

@@ -190,7 +190,6 @@ class StagesOfPrograms : public ::testing::Test {
     JudgeOptions options;
     options.worker = std::string(TILEPILOT_BINARY_DIR) + "/tilepilot-worker";
     options.trials = 2;
-    options.threads = 2;
     options.cache = TILEPILOT_KERNEL_CACHE;
     auto opened = open_judge(testing::exported("tests/torch/models/staged_rows.py", options.dtype), options);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
