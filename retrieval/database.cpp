@@ -245,20 +245,29 @@ int pragma(SQLite::Database& database, const char* name) {
   return database.execAndGet(fmt::format("PRAGMA {}", name)).getInt();
 }
 
-bool is_empty(SQLite::Database& database) {
-  return database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
-}
+// What a file says it is. Read at one moment: another process may be making the database meanwhile.
+struct Identity {
+  explicit Identity(SQLite::Database& database) {
+    SQLite::Transaction reading(database);
+    version = pragma(database, "user_version");
+    const bool is_empty = database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
+    is_ours = is_empty || pragma(database, "application_id") == kApplicationId;
+  }
+
+  int version = 0;
+  bool is_ours = true;
+};
 
 // Than this program, and ours.
 bool is_older(SQLite::Database& database) {
-  return (pragma(database, "application_id") == kApplicationId || is_empty(database)) &&
-         pragma(database, "user_version") < schema_version();
+  const Identity identity(database);
+  return identity.is_ours && identity.version < schema_version();
 }
 
 Status migrate(SQLite::Database& database, const std::filesystem::path& file) {
-  int version = pragma(database, "user_version");
-  int application = pragma(database, "application_id");
-  if (!is_empty(database) && application != kApplicationId)
+  const Identity identity(database);
+  int version = identity.version;
+  if (!identity.is_ours)
     return unusable(file, "is a database of another program", "choose another file with `--store`");
   if (version > schema_version())
     return unusable(

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <barrier>
 #include <chrono>
 #include <csignal>
 #include <random>
@@ -262,12 +263,30 @@ TEST_F(IndexTest, IsRightAfterKillsAtAnyMoment) {
 TEST(ChildProcess, DISABLED_AddsAHundred) {
   const char* database = std::getenv("TILEPILOT_TEST_DATABASE");
   if (database == nullptr) GTEST_SKIP() << "is for processes that other tests start";
-  auto corpus = *open_corpus(database);
+  auto opened = open_corpus(database);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  const auto corpus = *std::move(opened);
   SyntheticPrograms synthetic(9);
   for (int64_t i = 0; i < 100; ++i) {
     const int64_t number = i % 2 == 0 ? i : int64_t{getpid()} * 1'000 + i;
     const auto added = corpus->add(synthetic.entry(number));
     ASSERT_TRUE(added.ok()) << added.error().message;
+  }
+}
+
+// A database that another one is just making is not taken for one of another program.
+TEST_F(IndexTest, SeveralMakeADatabaseAtOnce) {
+  for (int round = 0; round < 30; ++round) {
+    const fs::path made = file("made" + std::to_string(round) + ".db");
+    std::barrier together(4);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        together.arrive_and_wait();
+        const auto opened = open_corpus(made);
+        EXPECT_TRUE(opened.ok()) << opened.error().message;
+      });
+    for (std::thread& each : threads) each.join();
   }
 }
 
