@@ -135,7 +135,8 @@ Result<Imported> import_corpus(Corpus& corpus, const fs::path& file) {
     try {
       entries.push_back(entry_from_json(json::parse(line)));
     } catch (const json::exception&) { return invalid(file, fmt::format("has no entry in line {}", number)); }
-    const Entry& entry = entries.back();
+    Entry& entry = entries.back();
+    entry.verified.clear();  // that it was proven here would be the file's word
     if (entry.origin != "seed" && entry.origin != "generated")
       return invalid(file, fmt::format("has an entry of unknown origin `{}` in line {}", entry.origin, number));
     if (const auto print = fingerprint(entry.source); !print.ok())

@@ -64,7 +64,7 @@ class CorpusVerifier {
 
   // Of what a proof depends on, PyTorch is known when a model was exported; the rest is known before.
   bool is_proven_here(const retrieval::Entry& entry) const {
-    if (!entry.quarantined.empty()) return false;
+    if (!entry.quarantined.empty() || entry.verified.empty()) return false;
     const json then = json::parse(entry.toolchain, nullptr, /*allow_exceptions*/ false);
     for (const char* part : {"tilepilot", "compiler", "gpu", "driver"})
       if (!then.is_object() || then.value(part, json()) != here_.value(part, json())) return false;

@@ -103,6 +103,20 @@ TEST_F(CorpusVerify, JudgesAgainWhatChangedOrFailed) {
   EXPECT_EQ(run()->unchanged, 0);
 }
 
+TEST_F(CorpusVerify, JudgesWhatWasProvenElsewhereOnly) {
+  add("bad");
+  ASSERT_TRUE(run().ok());
+  retrieval::Entry claims = **corpus_->find("bad");
+  claims.uid.clear();
+  claims.name = "claims";
+  claims.target = "cpu:claimed";  // another entry than that above
+  claims.quarantined.clear();
+  claims.verified.clear();  // as `import_corpus` leaves it, beside a toolchain that is this one
+  options_.judge.target = claims.target;
+  ASSERT_TRUE(*corpus_->add(claims));
+  EXPECT_EQ(run()->failed, 1);
+}
+
 TEST_F(CorpusVerify, SkipsAloudWhatCannotBeJudgedHere) {
   add("other target", kModel, "cuda:sm_90a");
   add("unknown", "");
