@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace tilepilot::kernelbench {
 namespace {
@@ -103,6 +104,8 @@ std::string changes_text(const Report& report) {
   text += fmt::format("  {} problems in both; geometric mean of all {:.3f}x, then {:.3f}x; verified {}, then {}\n",
                       changes.size(), score(now).mean_of_all, score(then).mean_of_all, score(now).verified,
                       score(then).verified);
+  for (const Difference& difference : differences_of(report.batch.header, report.against->header))
+    text += fmt::format("  not alike: {} is {}, then {}\n", difference.what, difference.now, difference.then);
   size_t shown = 0;
   for (const Change& change : changes) {
     const bool differs = change.now.verified() != change.then.verified();
@@ -114,6 +117,21 @@ std::string changes_text(const Report& report) {
                                   label_of(change.now));
   }
   if (shown > 2 * kMostWeak) text += fmt::format("  and {} more\n", shown - 2 * kMostWeak);
+  return text;
+}
+
+std::string shares_text(const std::vector<Row>& rows) {
+  std::string text;
+  for (const auto& [what, share_of] :
+       {std::pair{"share of the roofline", +[](const Row& row) { return row.roofline_share(); }},
+        std::pair{"share of the time in generated kernels", +[](const Row& row) { return row.generated_share; }}}) {
+    std::vector<double> shares;
+    for (const Row& row : rows)
+      if (row.done && row.verified() && share_of(row) > 0) shares.push_back(share_of(row));
+    if (shares.empty()) continue;
+    std::sort(shares.begin(), shares.end());
+    text += fmt::format("median {} {}; ", what, percent(shares[shares.size() / 2]));
+  }
   return text;
 }
 
@@ -133,13 +151,37 @@ std::vector<Change> changes_of(const Batch& batch, const Batch& against) {
   std::vector<Change> changes;
   for (Row& row : rows_of(batch)) {
     const auto found = then.find({row.level, row.id});
-    if (row.done && found != then.end()) changes.push_back({row, found->second});
+    if (row.done && found != then.end() && found->second.name == row.name) changes.push_back({row, found->second});
   }
   std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     auto key = [](const Change& change) { return change.ratio() > 0 ? change.ratio() : 1e9; };
     return key(a) < key(b);
   });
   return changes;
+}
+
+std::vector<Difference> differences_of(const BatchHeader& batch, const BatchHeader& against) {
+  std::vector<Difference> differences;
+  auto compare = [&](const char* form, const std::string& now_text, const std::string& then_text) {
+    const json now = json::parse(now_text, nullptr, /*allow_exceptions*/ false);
+    const json then = json::parse(then_text, nullptr, /*allow_exceptions*/ false);
+    if (!now.is_object() || !then.is_object()) return;
+    std::set<std::string> names;
+    for (const json* side : {&now, &then})
+      for (const auto& [name, value] : side->items()) names.insert(name);
+    auto said = [](const json& side, const std::string& name) {
+      return side.contains(name) ? side[name].dump() : std::string("not said");
+    };
+    for (const std::string& name : names)
+      if (said(now, name) != said(then, name))
+        differences.push_back({fmt::format(fmt::runtime(form), name), said(now, name), said(then, name)});
+  };
+  if (batch.digest != against.digest)
+    differences.push_back(
+        {"the digest of the problems' files", batch.digest.substr(0, 12), against.digest.substr(0, 12)});
+  compare("the option `{}`", batch.options, against.options);
+  compare("`{}` of the environment", batch.environment, against.environment);
+  return differences;
 }
 
 std::string report_text(const Report& report) {
@@ -153,13 +195,7 @@ std::string report_text(const Report& report) {
   text += table_of_scores(groups, Baseline::eager);
   if (compile_was_measured(rows)) text += "\n" + table_of_scores(groups, Baseline::compile);
   text += "failures and abstentions count as 1.0x in `mean all`, and as no success in fast_p\n";
-  std::vector<double> shares;
-  for (const Row& row : rows)
-    if (row.roofline_share() > 0) shares.push_back(row.roofline_share());
-  if (!shares.empty()) {
-    std::sort(shares.begin(), shares.end());
-    text += fmt::format("median share of the roofline {}; ", percent(shares[shares.size() / 2]));
-  }
+  text += shares_text(rows);
   text += fmt::format("{:.0f} s a problem",
                       rows.empty() ? 0 : all.seconds / static_cast<double>(std::max<int64_t>(done, 1)));
   text += all.dollars > 0 ? fmt::format(", {:.2f} dollars in all\n", all.dollars) : "\n";
@@ -213,6 +249,9 @@ json report_json(const Report& report) {
   for (const Row& row : rows) object["problems"].push_back(to_json(row));
   if (report.against) {
     object["against"] = report.against->id;
+    object["differences"] = json::array();
+    for (const Difference& difference : differences_of(report.batch.header, report.against->header))
+      object["differences"].push_back({{"what", difference.what}, {"now", difference.now}, {"then", difference.then}});
     for (const Change& change : changes_of(report.batch, *report.against))
       object["changes"].push_back({{"level", change.now.level},
                                    {"problem_id", change.now.id},

@@ -19,9 +19,16 @@ std::string report_text(const Report& report);
 std::string report_csv(const Report& report);
 nlohmann::json report_json(const Report& report);
 
+// A request to the language model: the last message that was sent, and what came back.
+struct Talk {
+  int attempt = 0;  // that was being written, from 0
+  std::string asked, answered;
+};
+
 // What a page shows of a problem besides its row. `sources`: the programs of its attempts.
 struct ProblemPage {
   std::vector<std::string> sources;
+  std::vector<Talk> talks;
 };
 // `pages`: one for each problem of the batch, in order. The page loads nothing from anywhere.
 std::string report_html(const Report& report, const std::vector<ProblemPage>& pages);
@@ -33,5 +40,13 @@ struct Change {
   double ratio() const { return now.verified() && then.verified() ? now.speedup / then.speedup : 0; }
 };
 std::vector<Change> changes_of(const Batch& batch, const Batch& against);
+
+// What two batches do not have in common besides their results: options, versions, machine, the set of problems. A
+// difference of their results may come from it.
+struct Difference {
+  std::string what;       // "the option `dtype`", "`gpu` of the environment", "the digest of the problems' files"
+  std::string now, then;  // JSON, or a digest; empty: not said
+};
+std::vector<Difference> differences_of(const BatchHeader& batch, const BatchHeader& against);
 
 }  // namespace tilepilot::kernelbench

@@ -19,6 +19,8 @@ using nlohmann::json;
 // Programs beside the best ones are left out beyond it: the page is to open at once.
 constexpr size_t kMostSourceBytes = size_t{2} << 20;
 constexpr size_t kMostErrors = 40;  // of a verdict, in its table
+// Of conversations: of the page, and of one message.
+constexpr size_t kMostTalkBytes = size_t{1} << 19, kMostMessageBytes = 6000;
 
 // Which kernel goes wrong first.
 std::string words_of(const json& stages) {
@@ -77,7 +79,28 @@ json brief_profile(const json& profile) {
   return shown;
 }
 
-json page_of(const BatchProblem& problem, const ProblemPage& page, size_t& room) {
+// Bytes that are left for texts of all problems.
+struct Room {
+  size_t sources = kMostSourceBytes, talks = kMostTalkBytes;
+};
+
+// What was said, as long as there is room: of a long message its end, where what is new stands.
+json talks_of(const std::vector<Talk>& talks, size_t& room) {
+  json shown = json::array();
+  for (const Talk& talk : talks) {
+    json one = {{"attempt", talk.attempt}};
+    for (const auto& [key, text] : {std::pair{"asked", &talk.asked}, std::pair{"answered", &talk.answered}}) {
+      const size_t kept = std::min({text->size(), kMostMessageBytes, room});
+      one[key] = text->substr(text->size() - kept);
+      one[fmt::format("{}_left_out", key)] = text->size() - kept;
+      room -= kept;
+    }
+    shown.push_back(std::move(one));
+  }
+  return shown;
+}
+
+json page_of(const BatchProblem& problem, const ProblemPage& page, Room& room) {
   json shown = json::object();
   const json& record = problem.outcome.record;
   if (!record.is_object()) return shown;
@@ -96,10 +119,11 @@ json page_of(const BatchProblem& problem, const ProblemPage& page, size_t& room)
     json attempt = {{"summary", attempts[i].value("summary", "")},
                     {"verdict", brief(attempts[i].value("verdict", json::object()))}};
     const std::string source = i < page.sources.size() ? page.sources[i] : "";
-    if (i == best || source.size() <= room) attempt["source"] = source;
-    room -= std::min(room, source.size());
+    if (i == best || source.size() <= room.sources) attempt["source"] = source;
+    room.sources -= std::min(room.sources, source.size());
     shown["attempts"].push_back(std::move(attempt));
   }
+  if (!page.talks.empty()) shown["talks"] = talks_of(page.talks, room.talks);
   return shown;
 }
 
@@ -119,7 +143,7 @@ std::string for_script(const json& data) {
 
 std::string report_html(const Report& report, const std::vector<ProblemPage>& pages) {
   json data = report_json(report);
-  size_t room = kMostSourceBytes;
+  Room room;
   for (size_t i = 0; i < report.batch.problems.size(); ++i) {
     const ProblemPage none;
     data["problems"][i]["page"] = page_of(report.batch.problems[i], i < pages.size() ? pages[i] : none, room);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "agent/store/run_store.h"
+#include "agent/store/transcript.h"
 #include "agent/work_folder.h"
 #include "cli/bench_flags.h"
 #include "cli/live_lines.h"
@@ -153,15 +154,22 @@ Result<Batch> load(BatchStore& store, int64_t id) {
                     id == 0 ? "`tilepilot bench run` makes one" : "`tilepilot bench list` shows those that there are");
 }
 
-// The programs that each problem's run has tried.
+// The programs that each problem's run has tried, and what was said to a language model meanwhile.
 Result<std::vector<ProblemPage>> pages_of(const Session& session, const Batch& batch) {
   auto runs = TRY(agent::RunStore::open(session.store_file(), /*read_only*/ true));
   std::vector<ProblemPage> pages;
   for (const BatchProblem& problem : batch.problems) {
     ProblemPage page;
-    auto run = problem.outcome.run == 0 ? std::optional<agent::StoredRun>() : TRY(runs->find(problem.outcome.run));
-    if (run)
-      for (const agent::Attempt& attempt : run->attempts) page.sources.push_back(attempt.candidate.source);
+    auto transcript = problem.outcome.run == 0 ? std::optional<agent::Transcript>()
+                                               : TRY(agent::load_transcript(*runs, problem.outcome.run));
+    if (transcript) {
+      for (const agent::Attempt& attempt : transcript->run.attempts) page.sources.push_back(attempt.candidate.source);
+      for (const agent::Exchange& exchange : transcript->exchanges) {
+        const auto messages = agent::messages_in(exchange.request);
+        page.talks.push_back({exchange.attempt, messages.empty() ? "" : messages.back().content,
+                              exchange.failure.empty() ? agent::reply_text(*transcript, exchange) : exchange.failure});
+      }
+    }
     pages.push_back(std::move(page));
   }
   return pages;

@@ -175,6 +175,21 @@ TEST(ReportText, ComparesTwoBatches) {
                           HasSubstr("verified -> failed  level 1 #4 p4"), Not(HasSubstr("-> 0.50x"))));
 }
 
+TEST(ReportText, SaysWhatTwoBatchesDoNotHaveInCommon) {
+  Batch then = sample(), now = sample();
+  then.header = {"a", "0123456789abcdef", R"({"dtype":"fp32","jobs":2})", R"({"gpu":"H100","commit":"x"})"};
+  now.header = {"a", "fedcba9876543210", R"({"dtype":"bf16","jobs":2,"scale":"1/4"})",
+                R"({"gpu":"H100","commit":"y"})"};
+  EXPECT_THAT(
+      report_text({now, then}),
+      AllOf(HasSubstr("not alike: the digest of the problems' files is fedcba987654, then 0123456789ab\n"),
+            HasSubstr("not alike: the option `dtype` is \"bf16\", then \"fp32\"\n"),
+            HasSubstr("not alike: the option `scale` is \"1/4\", then not said\n"),
+            HasSubstr("not alike: `commit` of the environment is \"y\", then \"x\"\n"), Not(HasSubstr("jobs` is"))));
+  EXPECT_EQ(report_json({now, then})["differences"].size(), 4u);
+  EXPECT_THAT(report_text({now, now}), Not(HasSubstr("not alike")));
+}
+
 TEST(ReportCsv, QuotesTexts) {
   const std::string text = report_csv({sample(), {}});
   EXPECT_THAT(text, HasSubstr(",\"wrong, \"\"all\"\" of it\"\r\n"));
@@ -221,6 +236,16 @@ TEST(ReportHtml, ShowsWhichKernelGoesWrong) {
   EXPECT_THAT(report_html({batch, {}}, {}), HasSubstr("its stages cannot be read"));
 }
 
+TEST(ReportHtml, FoldsWhatWasSaid) {
+  std::vector<ProblemPage> pages(1);
+  pages[0].talks = {{0, std::string(9000, 'p') + "write it <now>", "the answer"}, {1, "mend it", "HTTP 503"}};
+  const std::string page = report_html({sample(), {}}, pages);
+  EXPECT_THAT(page, AllOf(HasSubstr("write it \\u003cnow>"), Not(HasSubstr(std::string(7000, 'p'))),
+                          HasSubstr("\"asked_left_out\":3014"), HasSubstr("\"answered\":\"the answer\""),
+                          HasSubstr("\"answered\":\"HTTP 503\"")));
+  EXPECT_THAT(report_html({sample(), {}}, {}), Not(HasSubstr("\"talks\"")));
+}
+
 TEST(ReportHtml, StaysSmall) {
   Batch batch = sample();
   batch.problems.clear();
@@ -228,7 +253,9 @@ TEST(ReportHtml, StaysSmall) {
   for (int id = 1; id <= 250; ++id) {
     batch.problems.push_back(problem(1, id, Ending::verified, 1 + id * 0.01));
     batch.problems.back().outcome.record["verdict"]["profile"] = profile_of_problem();
-    pages.push_back({{std::string(6000, 'x') + std::to_string(id), std::string(6000, 'y')}});
+    pages.push_back({{std::string(6000, 'x') + std::to_string(id), std::string(6000, 'y')}, {}});
+    for (int attempt = 0; attempt < 8; ++attempt)
+      pages.back().talks.push_back({attempt, std::string(40'000, 'p'), std::string(6000, 'q')});
   }
   EXPECT_LT(report_html({batch, {}}, pages).size(), size_t{3} << 20);
 }
