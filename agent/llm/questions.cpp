@@ -23,21 +23,30 @@ std::string clipped(std::string text) {
   return text + fmt::format("\n... {} further bytes are left out\n", left_out);
 }
 
+std::string listed(const retrieval::Entry& entry) {
+  return fmt::format("- {}: {}; verified for {}\n", in_backticks(entry.name), in_backticks(entry.summary),
+                     in_backticks(entry.target));
+}
+
 std::string stored_program(const QuestionSources& sources, const std::string& name) {
   if (name.empty()) {
     auto entries = sources.corpus.list();
     if (!entries) return "The stored programs cannot be read.\n";
     std::string text;
     constexpr size_t kMostListed = 60;
-    for (size_t i = 0; i < std::min(entries->size(), kMostListed); ++i)
-      text += fmt::format("- {}: {}; verified for {}\n", in_backticks((*entries)[i].name),
-                          in_backticks((*entries)[i].summary), in_backticks((*entries)[i].target));
+    for (size_t i = 0; i < std::min(entries->size(), kMostListed); ++i) text += listed((*entries)[i]);
     return text.empty() ? "There is no stored program.\n" : text;
   }
   auto entry = sources.corpus.find(name);
-  if (!entry || !*entry)
-    return fmt::format("There is no stored program {}; `ask: seed` lists them.\n", in_backticks(name));
-  return fenced("python", (*entry)->source);
+  if (entry && *entry) return fenced("python", (*entry)->source);
+  // What it does, rather than what it is called.
+  constexpr int kNearest = 5;
+  std::string text = fmt::format("There is no stored program {}; `ask: seed` lists them.", in_backticks(name));
+  const auto hits = sources.corpus.search({}, name, kNearest);
+  if (!hits || hits->empty()) return text + "\n";
+  text += " Nearest to these words:\n";
+  for (const retrieval::Hit& hit : *hits) text += listed(hit.entry);
+  return text;
 }
 
 // A call of a plain name with plain arguments: it becomes an argument of a command.
@@ -53,7 +62,7 @@ std::string compiled(const QuestionSources& sources, const std::string& what, co
                      const std::string& program) {
   if (sources.program.empty()) return "Nothing can be compiled here.\n";
   if (program.empty()) return "There is no current program yet.\n";
-  if (!is_call(call))
+  if (!call.empty() && !is_call(call))
     return fmt::format("Name a call of one of the current program's factories, as `ask: {} scale_rows(2048, 512)`.\n",
                        what);
   const bool on_gpu = sources.target.starts_with("cuda");
@@ -62,9 +71,11 @@ std::string compiled(const QuestionSources& sources, const std::string& what, co
   const auto file = sources.work / "asked.py";
   if (!write_file(file, program)) return "The program could not be written for the compiler.\n";
   // In a process of its own: what the program does while it is staged may take for ever.
-  auto ran = runtime::run_process(
-      {sources.program.string(), "compile", file.string(), "--target", sources.target, "--emit", what, "--call", call},
-      {.time_limit_s = kCompileLimit, .working_directory = sources.work.string()});
+  std::vector<std::string> command = {sources.program.string(), "compile", file.string(), "--target",
+                                      sources.target,           "--emit",  what};
+  // Without one the compiler names the factories whose sizes a call has to say, if there are any.
+  if (!call.empty()) command.insert(command.end(), {"--call", call});
+  auto ran = runtime::run_process(command, {.time_limit_s = kCompileLimit, .working_directory = sources.work.string()});
   if (!ran) return "The compiler could not be started.\n";
   if (ran->timed_out) return fmt::format("Compiling it takes longer than {:.0f} s.\n", kCompileLimit);
   return fenced("", clipped(ran->exit_code == 0 ? ran->out : ran->err));

@@ -142,7 +142,7 @@ TEST_F(LanguageModel, PromptIsWhatIsSent) {
 }
 
 TEST_F(LanguageModel, MixedAuthorGoesOnWhereTheBuiltinOneEndsAndIsTraced) {
-  ChatServer server({ChatServer::completion("ask: language T.clear\nask: ir matmul(64, 64, 64)"),
+  ChatServer server({ChatServer::completion("ask: language T.clear\nask: ir matmul(64, 64, 64)\nask: ir"),
                      program(candidate("good_matmul")), ChatServer::completion("DONE")});
   auto ran = tilepilot({"generate", model("matmul"), "-o", "out.py", "--llm-url", server.url(), "--llm-model", "test",
                         "--json", "--trials", "2", "--force"});
@@ -152,7 +152,8 @@ TEST_F(LanguageModel, MixedAuthorGoesOnWhereTheBuiltinOneEndsAndIsTraced) {
   EXPECT_GE(report["attempts"].size(), 1u);
   EXPECT_EQ(server.requests().size(), 3u);
   const std::string answered = server.requests().at(1)["messages"].back()["content"];
-  EXPECT_THAT(answered, AllOf(HasSubstr("`T.clear(buffer"), HasSubstr("ask: ir matmul(64, 64, 64)")));
+  EXPECT_THAT(answered, AllOf(HasSubstr("`T.clear(buffer"), HasSubstr("ask: ir matmul(64, 64, 64)"),
+                              HasSubstr("name the sizes with a call")));
   const std::string run = std::to_string(report["run"].get<int>());
   auto traced = tilepilot({"trace", run});
   EXPECT_EQ(traced.exit_code, 0) << all(traced);
