@@ -31,7 +31,7 @@ struct Launch {
   Launch() : alone(mutex()) {}
 };
 
-void on_launch(bool begins) {
+void on_gpu_launch(bool begins) {
   static thread_local std::optional<Launch> launch;
   if (begins)
     launch.emplace();
@@ -47,7 +47,7 @@ struct GpuContext final : stage::TileContext {
     options.backend = backend.get();
     options.host = host.get();
     options.raw_memory = true;
-    options.on_launch = [](const ir::Program&, bool begins) { on_launch(begins); };
+    options.on_launch = [](const ir::Program&, bool begins) { on_gpu_launch(begins); };
   }
   const std::unique_ptr<runtime::KernelBackend> backend;
   const std::unique_ptr<stage::TensorHost> host;
