@@ -39,6 +39,9 @@ struct BlockCount {
 };
 
 bool is_computed(BinaryOp op) { return op < BinaryOp::eq; }
+bool is_function(BinaryOp op) {
+  return op == BinaryOp::pow || op == BinaryOp::atan2 || op == BinaryOp::hypot || op == BinaryOp::fmod;
+}
 bool is_rounding(MathFn function) { return function >= MathFn::abs; }  // or cheaper, or a test
 
 // Reads a body at one place of the grid.
@@ -107,7 +110,8 @@ class WorkCounter {
     walk(expr, [&](const Expr& part) {
       if (const auto* load = as<Load>(part)) return move(load->buffer, places(load->indices), false, counted);
       if (!part->type.is_float()) return;
-      if (const auto* binary = as<Binary>(part); binary && is_computed(binary->op)) counted.others += lanes;
+      if (const auto* binary = as<Binary>(part); binary && is_computed(binary->op))
+        (is_function(binary->op) ? counted.functions : counted.others) += lanes;
       if (const auto* math = as<Math>(part); math && !is_rounding(math->function)) counted.functions += lanes;
     });
   }

@@ -16,7 +16,7 @@ struct LaunchWork {
   double requested_bytes = 0, least_bytes = 0;
   double product_flops = 0;  // of tile products, 2 m n k each
   double other_flops = 0;    // floating-point operations on elements; a step of a reduction is one
-  double functions = 0;      // of elements: exponentials, roots, sines
+  double functions = 0;      // of elements: exponentials, powers, roots, sines
   std::string product_type;  // of the first product's operands: "float16"; empty: there is none
   // False: some of it depends on data (a `while`, a condition on elements), or is the mean of several blocks.
   bool exact = true;

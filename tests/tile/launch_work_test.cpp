@@ -76,6 +76,21 @@ def scale(N, block):
   EXPECT_TRUE(work.exact);
 }
 
+TEST(LaunchWork, CountsPowersAmongFunctions) {
+  const ir::LaunchWork work = count(R"(
+def powers(N):
+    @T.prim_func
+    def main(A: T.Tensor((N, 64), 'float32'), B: T.Tensor((N, 64), 'float32')):
+        with T.Kernel(N, threads=64) as bx:
+            for j in T.Parallel(64):
+                B[bx, j] = T.pow(A[bx, j], T.float32(2.5)) + T.atan2(A[bx, j], T.float32(2.0))
+    return main
+)",
+                                    "powers(128)");
+  EXPECT_DOUBLE_EQ(work.functions, 2 * 128 * 64);
+  EXPECT_DOUBLE_EQ(work.other_flops, 128 * 64);
+}
+
 // A triangle of tiles: block b makes b + 1 steps.
 TEST(LaunchWork, CountsLoopsThatDependOnTheBlock) {
   const std::string triangle = R"(
