@@ -366,6 +366,17 @@ TEST_F(Chat, FailWhatNoRequestCanCarry) {
 
 // Limits
 
+TEST_F(Chat, AsksNothingForNoMoneyWherePricesAreNotKnown) {
+  options_.limits.dollars = 0;
+  ChatServer server({ChatServer::completion("one")});
+  auto chat = chat_with(server.url());
+  auto reply = chat->ask(hello());
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(reply->end, ChatReply::End::unaffordable);
+  EXPECT_EQ(chat->spending().over, Spending::Over::dollars);
+  EXPECT_TRUE(server.requests().empty());
+}
+
 TEST_F(Chat, StopsBeforeTheRequestThatCouldExceedTheBudget) {
   options_.prices = {.input = 1, .output = 10};
   options_.limits.dollars = 0.03;

@@ -374,7 +374,9 @@ TEST(Spending, AsksForNothingThatCouldExceedALimit) {
   by_tokens.charge(8000, 0);
   EXPECT_EQ(by_tokens.affordable_output(4000, 16'000), std::nullopt);
   EXPECT_EQ(by_tokens.spent().over, Spending::Over::tokens);
-  EXPECT_EQ(Meter({}, {.dollars = 0}).affordable_output(1000, 16'000), 16'000);  // nothing costs nothing
+  // A price that is not known may be any.
+  EXPECT_EQ(Meter({}, {.dollars = 0}).affordable_output(1000, 16'000), std::nullopt);
+  EXPECT_EQ(Meter({}, {.dollars = 1}).affordable_output(1000, 16'000), 16'000);
   EXPECT_EQ(Meter({.input = 1, .output = 1}, {.dollars = 0}).affordable_output(1000, 16'000), std::nullopt);
 }
 

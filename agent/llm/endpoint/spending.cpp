@@ -114,7 +114,9 @@ std::optional<int> Meter::affordable_output(size_t bytes, int wanted) {
   const double tokens_left = static_cast<double>(limits_.tokens) - static_cast<double>(spent_.tokens + question.input);
   const double by_dollars = prices_.output > 0 ? dollars_left * 1e6 / prices_.output : dollars_left >= 0 ? wanted : 0;
   const int least = std::min(wanted / 2, kLeastAnswer);
-  if (by_dollars < least || (dollars_left < 0 && prices_.known()))
+  // Who allows no money allows no request whose price is not known.
+  const bool none_allowed = limits_.dollars <= 0 && !prices_.known();
+  if (none_allowed || by_dollars < least || (dollars_left < 0 && prices_.known()))
     spent_.over = Spending::Over::dollars;
   else if (tokens_left < least)
     spent_.over = Spending::Over::tokens;
