@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "cli/help.h"
 #include "compiler/diagnostics/render.h"
 #include "compiler/runtime/target.h"
+#include "compiler/source/file.h"
 #include "compiler/untrusted/printable.h"
 
 namespace tilepilot::cli {
@@ -109,6 +111,36 @@ int Session::fail(const DiagnosticList& errors) const {
   for (const Diagnostic& error : errors.items())
     if (error.severity() == Severity::error) return exit_code(error.kind);
   return kNotVerified;
+}
+
+namespace {
+
+bool is_standard_output(const std::filesystem::path& output) {
+  struct stat named {
+  }, ours{}, nowhere{};
+  if (stat(output.c_str(), &named) != 0 || fstat(STDOUT_FILENO, &ours) != 0) return false;
+  // What goes nowhere cannot be mixed up. std::filesystem::equivalent() throws for devices.
+  const bool is_lost = stat("/dev/null", &nowhere) == 0 && S_ISCHR(named.st_mode) && named.st_rdev == nowhere.st_rdev;
+  return named.st_dev == ours.st_dev && named.st_ino == ours.st_ino && !is_lost;
+}
+
+}  // namespace
+
+Result<std::filesystem::path> Session::output_file(const std::filesystem::path& named) {
+  std::filesystem::path file = named == "-" ? "/dev/stdout" : named;
+  if (!is_standard_output(file)) return file;
+  if (common.json)
+    return make_error(DiagnosticKind::bad_usage, {}, "`--json` and the result cannot both go to standard output",
+                      "give it a file");
+  output_is_taken = true;
+  return file;
+}
+
+Status Session::write_output(const std::filesystem::path& named, const std::string& text) {
+  std::string why;
+  if (write_file(TRY(output_file(named)), text, &why)) return {};
+  return make_error(DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", named.string(), why),
+                    "give a file that can be written");
 }
 
 void Session::limit_worker_threads() const {

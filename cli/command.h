@@ -77,6 +77,11 @@ class Session {
   // What code can be printed for, whatever this machine has.
   Result<std::string> compile_target() const;
 
+  // The file that the user names for a result: `-` is standard output, which then holds nothing else. Errors: `--json`
+  // goes there, too.
+  Result<std::filesystem::path> output_file(const std::filesystem::path& named);
+  Status write_output(const std::filesystem::path& named, const std::string& text);
+
   // Tells a worker that is started from now on how many threads it has.
   void limit_worker_threads() const;
   // The worker takes this process's place, so that its output appears as it is written. Comes back only with the exit

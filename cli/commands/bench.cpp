@@ -15,7 +15,6 @@
 #include "cli/live_lines.h"
 #include "cli/store_warning.h"
 #include "compiler/runtime/machine.h"
-#include "compiler/source/file.h"
 #include "kernelbench/batch_hold.h"
 #include "kernelbench/generate_process.h"
 #include "kernelbench/report.h"
@@ -175,21 +174,15 @@ Result<std::vector<ProblemPage>> pages_of(const Session& session, const Batch& b
   return pages;
 }
 
-Status write_report(const std::string& file, const std::string& text) {
-  std::string why;
-  if (write_file(file == "-" ? "/dev/stdout" : file, text, &why)) return {};
-  return make_error(DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", file, why));
-}
-
 Status tell_report(Session& session, const ReportFlags& flags) {
   auto store = TRY(BatchStore::open(session.store_file(), /*read_only*/ true));
   Report report{TRY(load(*store, flags.batch)), {}};
   if (flags.against != 0) report.against = TRY(load(*store, flags.against));
-  if (!flags.csv.empty()) TRY(write_report(flags.csv, report_csv(report)));
-  if (!flags.html.empty()) TRY(write_report(flags.html, report_html(report, TRY(pages_of(session, report.batch)))));
+  if (!flags.csv.empty()) TRY(session.write_output(flags.csv, report_csv(report)));
+  if (!flags.html.empty())
+    TRY(session.write_output(flags.html, report_html(report, TRY(pages_of(session, report.batch)))));
   std::string text = report_text(report);
   text.pop_back();
-  session.output_is_taken = flags.csv == "-" || flags.html == "-";
   session.answer(text);
   session.finish(report_json(report));
   return {};

@@ -69,7 +69,9 @@ int run_verify_corpus(Session& session, const UpkeepFlags& flags) {
 int run_export_corpus(Session& session, const UpkeepFlags& flags) {
   auto corpus = open_corpus_with_seeds(session);
   if (!corpus) return session.fail(corpus.error());
-  const auto written = retrieval::export_corpus(**corpus, flags.file);
+  const auto file = session.output_file(flags.file);
+  if (!file) return session.fail(file.error());
+  const auto written = retrieval::export_corpus(**corpus, *file);
   if (!written) return session.fail(written.error());
   session.answer(fmt::format("{}: {} entries", flags.file, *written));
   session.finish({{"ok", true}, {"file", flags.file}, {"entries", *written}});

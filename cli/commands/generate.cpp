@@ -2,8 +2,6 @@
 #include "agent/generate/generate.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -175,15 +173,6 @@ agent::GenerateEvents progress_of(const Session& session, BestSoFar& best) {
   return events;
 }
 
-bool is_standard_output(const std::filesystem::path& output) {
-  struct stat named {
-  }, ours{}, nowhere{};
-  if (stat(output.c_str(), &named) != 0 || fstat(STDOUT_FILENO, &ours) != 0) return false;
-  // What goes nowhere cannot be mixed up. std::filesystem::equivalent() throws for devices.
-  const bool is_lost = stat("/dev/null", &nowhere) == 0 && S_ISCHR(named.st_mode) && named.st_rdev == nowhere.st_rdev;
-  return named.st_dev == ours.st_dev && named.st_ino == ours.st_ino && !is_lost;
-}
-
 // Whether the result can be written is found out before the run, not after it.
 Status probe_output(const std::filesystem::path& output, const std::filesystem::path& model) {
   std::error_code error;
@@ -204,11 +193,7 @@ Status complete(Session& session, GenerateFlags& options) {
   generate.model = options.model;
   generate.output = options.output.empty() ? std::filesystem::path(generate.model.stem().string() + "_tilepilot.py")
                                            : std::filesystem::path(options.output);
-  if (options.output == "-") generate.output = "/dev/stdout";
-  session.output_is_taken = is_standard_output(generate.output);
-  if (session.output_is_taken && session.common.json)
-    return make_error(DiagnosticKind::bad_usage, {}, "`--json` and the program cannot both go to standard output",
-                      "give `-o` a file");
+  generate.output = TRY(session.output_file(generate.output));
   TRY(probe_output(generate.output, generate.model));
   TRY(options.certificate.probe());
   generate.judge = TRY(session.judge_options());

@@ -7,7 +7,6 @@
 #include "agent/store/run_store.h"
 #include "cli/command.h"
 #include "cli/verdict_text.h"
-#include "compiler/source/file.h"
 
 namespace tilepilot::cli {
 namespace {
@@ -105,12 +104,8 @@ int save_run(Session& session, const RunsFlags& options) {
   auto number = chosen_attempt(*run, options.attempt);
   if (!number) return session.fail(number.error());
   const agent::Attempt& attempt = run->attempts[*number];
-  if (std::string why; !write_file(options.output, attempt.candidate.source, &why))
-    return session.fail({DiagnosticKind::output_unwritable,
-                         {},
-                         fmt::format("cannot write `{}`: {}", options.output, why),
-                         {},
-                         "give `-o` a file that can be written"});
+  if (const Status written = session.write_output(options.output, attempt.candidate.source); !written)
+    return session.fail(written.error());
   session.answer(fmt::format("{}: attempt {} of run {}, {}", options.output, *number + 1, run->summary.id,
                              one_line(attempt.told())));
   session.finish({{"ok", true},

@@ -9,7 +9,6 @@
 #include "agent/store/transcript.h"
 #include "cli/command.h"
 #include "cli/verdict_text.h"
-#include "compiler/source/file.h"
 #include "compiler/untrusted/printable.h"
 
 namespace tilepilot::cli {
@@ -89,9 +88,7 @@ int save_recording(Session& session, const TraceFlags& flags) {
   if (!recording) return session.fail(recording.error());
   if (!*recording) return session.fail(session.no_run(flags.run));
   const std::string text = agent::to_json(**recording).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-  if (std::string why; !write_file(flags.save, text, &why))
-    return session.fail(
-        {DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", flags.save, why), {}, ""});
+  if (const Status written = session.write_output(flags.save, text); !written) return session.fail(written.error());
   session.answer(fmt::format("{}: run {}, for `generate --replay`", flags.save, flags.run));
   session.finish({{"ok", true}, {"run", flags.run}, {"saved", flags.save}});
   return kDone;
@@ -103,9 +100,8 @@ int show_trace(Session& session, const TraceFlags& flags) {
   if (!transcript) return session.fail(transcript.error());
   json object = {{"ok", true}, {"run", flags.run}};
   if (!flags.html.empty()) {
-    if (std::string why; !write_file(flags.html, agent::transcript_page(*transcript), &why))
-      return session.fail(
-          {DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", flags.html, why), {}, ""});
+    if (const Status written = session.write_output(flags.html, agent::transcript_page(*transcript)); !written)
+      return session.fail(written.error());
     session.answer(fmt::format("{}: run {}", flags.html, flags.run));
     object["html"] = flags.html;
   } else {
@@ -146,9 +142,7 @@ int export_traces(Session& session, const TraceFlags& flags) {
   size_t count = 0;
   auto text = records_of(session, flags, count);
   if (!text) return session.fail(text.error());
-  if (std::string why; !write_file(flags.output, *text, &why))
-    return session.fail(
-        {DiagnosticKind::output_unwritable, {}, fmt::format("cannot write `{}`: {}", flags.output, why), {}, ""});
+  if (const Status written = session.write_output(flags.output, *text); !written) return session.fail(written.error());
   session.answer(fmt::format("{}: {} records", flags.output, count));
   session.finish({{"ok", true}, {"output", flags.output}, {"records", count}});
   return kDone;

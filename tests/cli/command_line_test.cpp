@@ -327,6 +327,9 @@ TEST_F(CommandLine, CorpusMovesAndProvesItself) {
   ASSERT_EQ(tilepilot({"corpus", "export", "corpus.jsonl", "--json"}).exit_code, 0);
   std::string text;
   ASSERT_TRUE(read_file(folder_ / "corpus.jsonl", text));
+  // `-` is standard output, in which nothing else is then.
+  EXPECT_EQ(tilepilot({"corpus", "export", "-"}).out, text);
+  EXPECT_EQ(tilepilot({"corpus", "export", "-", "--json"}).exit_code, 2);
   // An entry whose program computes something else joins a corpus that has nothing but it and the seeds.
   std::istringstream lines(text);
   std::string header, line, kept;
