@@ -1,7 +1,6 @@
 #include "python/extension/gpu.h"
 
 #include <mutex>
-#include <optional>
 
 #include "compiler/runtime/cuda/cuda_kernel.h"
 #include "compiler/runtime/library.h"
@@ -31,14 +30,6 @@ struct Launch {
   Launch() : alone(mutex()) {}
 };
 
-void on_gpu_launch(bool begins) {
-  static thread_local std::optional<Launch> launch;
-  if (begins)
-    launch.emplace();
-  else
-    launch.reset();
-}
-
 // Its compiler comes along.
 struct GpuContext final : stage::TileContext {
   GpuContext(stage::Interpreter& interpreter, std::unique_ptr<runtime::KernelBackend> backend_,
@@ -47,7 +38,7 @@ struct GpuContext final : stage::TileContext {
     options.backend = backend.get();
     options.host = host.get();
     options.raw_memory = true;
-    options.on_launch = [](const ir::Program&, bool begins) { on_gpu_launch(begins); };
+    options.on_launch = guard_launch<Launch>;
   }
   const std::unique_ptr<runtime::KernelBackend> backend;
   const std::unique_ptr<stage::TensorHost> host;

@@ -30,15 +30,6 @@ int torch_threads() {
   return torch.is_none() ? 0 : nb::cast<int>(torch.attr("get_num_threads")());
 }
 
-// The launch of a kernel: others may run Python meanwhile.
-void on_launch(bool begins) {
-  static thread_local std::optional<NativeWork> launch;
-  if (begins)
-    launch.emplace();
-  else
-    launch.reset();
-}
-
 // Without the GIL, but nothing that a fork would wait for.
 class GilRelease {
  public:
@@ -75,8 +66,8 @@ Session::Session()
   stage::TileOptions options;
   options.backend = backend_.get();
   options.host = host_.get();
-  options.raw_memory = true;  // the program is the user's own
-  options.on_launch = [](const ir::Program&, bool begins) { on_launch(begins); };
+  options.raw_memory = true;                     // the program is the user's own
+  options.on_launch = guard_launch<NativeWork>;  // others may run Python meanwhile
   context_ = stage::install_tile_language(*interpreter_, std::move(options));
   stage::install_tuning(*interpreter_);
   install_imports(*interpreter_);

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 
 #include "compiler/runtime/kernel.h"
@@ -91,5 +92,15 @@ class NativeWork {
  private:
   PyThreadState* state_;
 };
+
+// For `on_launch` of stage/tile/tile.h: each launch of a kernel has a `Guard` for as long as it goes on.
+template <typename Guard>
+void guard_launch(const ir::Program&, bool begins) {
+  static thread_local std::optional<Guard> guard;
+  if (begins)
+    guard.emplace();
+  else
+    guard.reset();
+}
 
 }  // namespace tilepilot::package
