@@ -25,12 +25,14 @@ class Grouper {
   }
 
   Grouping run() {
-    for (size_t id = 0; id < graph_.nodes.size(); ++id)
+    for (size_t id = 0; id < graph_.nodes.size(); ++id) {
       if (computes(graph_.nodes[id]) && !only_constants(static_cast<int>(id))) place(static_cast<int>(id));
+      if (graph_.nodes[id].kind == Primitive::Kind::update) place_update(static_cast<int>(id));
+    }
     std::erase_if(result_.groups, [](const Group& group) { return group.members.empty(); });
     std::fill(result_.group_of.begin(), result_.group_of.end(), -1);
     for (size_t i = 0; i < result_.groups.size(); ++i)
-      for (int id : result_.groups[i].members) result_.group_of[static_cast<size_t>(id)] = static_cast<int>(i);
+      for (int id : all_of(result_.groups[i])) result_.group_of[static_cast<size_t>(id)] = static_cast<int>(i);
     return std::move(result_);
   }
 
@@ -38,6 +40,13 @@ class Grouper {
   const PrimitiveGraph& graph_;
   std::vector<std::vector<int>> users_;
   Grouping result_;
+
+  // Members and updates.
+  static Members all_of(const Group& group) {
+    Members all(group.members.begin(), group.members.end());
+    all.insert(group.updates.begin(), group.updates.end());
+    return all;
+  }
 
   int group_of(int id) const { return result_.group_of[static_cast<size_t>(id)]; }
 
@@ -68,8 +77,7 @@ class Grouper {
       int other = group_of(producer);
       Members merged = members;
       merged.insert(views.begin(), views.end());
-      auto& theirs = result_.groups[static_cast<size_t>(other)].members;
-      merged.insert(theirs.begin(), theirs.end());
+      merged.merge(all_of(result_.groups[static_cast<size_t>(other)]));
       auto candidate = make_group(merged);
       if (!candidate || makes_cycle(merged)) continue;
       members = std::move(merged);
@@ -77,9 +85,24 @@ class Grouper {
       absorbed.push_back(other);
     }
     for (int other : absorbed) result_.groups[static_cast<size_t>(other)] = {};
-    for (int member : group->members)
+    for (int member : all_of(*group))
       result_.group_of[static_cast<size_t>(member)] = static_cast<int>(result_.groups.size());
     result_.groups.push_back(std::move(*group));
+  }
+
+  // The group that computes a buffer's new value writes it over the old one.
+  void place_update(int id) {
+    std::vector<int> views;
+    const Primitive& update = graph_.at(id);
+    const int producer = behind_views(update.args[1], views);
+    if (update.number != 1 || producer < 0 || !views.empty()) return;
+    const int index = group_of(producer);
+    Members merged = all_of(result_.groups[static_cast<size_t>(index)]);
+    merged.insert(id);
+    auto group = make_group(merged);
+    if (!group || makes_cycle(merged)) return;
+    result_.groups[static_cast<size_t>(index)] = std::move(*group);
+    result_.group_of[static_cast<size_t>(id)] = index;
   }
 
   std::vector<int> operands_by_size(int id) const {
@@ -91,13 +114,29 @@ class Grouper {
 
   std::optional<Group> make_group(const Members& members) const {
     Group group;
-    group.members.assign(members.begin(), members.end());
+    for (int id : members)
+      (graph_.at(id).kind == Primitive::Kind::update ? group.updates : group.members).push_back(id);
     auto axes = analyse_axes(graph_, group.members);
     if (!axes) return std::nullopt;
     group.axes = std::move(*axes);
     group.outputs = outside_users(graph_, group.members);
     if (!covers_kept_axes(group)) return std::nullopt;
-    return group;
+    const bool writable = std::all_of(group.updates.begin(), group.updates.end(),
+                                      [&](int update) { return serves_only_update(group, update); });
+    return writable ? std::optional(std::move(group)) : std::nullopt;
+  }
+
+  // Whether nothing but its new value depends on the buffer: a kernel may read it again after it is overwritten.
+  bool serves_only_update(const Group& group, int update) const {
+    std::set<int> dependent = {graph_.at(update).args[0]};
+    for (int id : group.members) {
+      auto& args = graph_.at(id).args;
+      if (std::none_of(args.begin(), args.end(), [&](int arg) { return dependent.count(arg) > 0; })) continue;
+      dependent.insert(id);
+      const bool leaves = std::count(group.outputs.begin(), group.outputs.end(), id) > 0;
+      if (graph_.at(id).kind == Primitive::Kind::reduce || (leaves && id != graph_.at(update).args[1])) return false;
+    }
+    return true;
   }
 
   // Every result, and every reduction, varies along all axes that are not reduced; without a reduction, along all.
@@ -137,7 +176,7 @@ class Grouper {
       if (members.count(id)) return true;
       visit_users(id);
       if (group_of(id) < 0) continue;
-      for (int other : result_.groups[static_cast<size_t>(group_of(id))].members)
+      for (int other : all_of(result_.groups[static_cast<size_t>(group_of(id))]))
         if (seen.insert(other).second) open.push_back(other);
     }
     return false;

@@ -10,6 +10,7 @@ namespace tilepilot::agent::builtin {
 
 struct Group {
   std::vector<int> members;  // sorted: operands before users; includes views between members
+  std::vector<int> updates;  // buffers that the kernel writes anew; not among the members
   std::vector<int> outputs;  // members that something outside needs
   GroupAxes axes;
   bool has_reduction() const { return !axes.reduced.empty(); }

@@ -57,17 +57,19 @@ class Planner {
   Planner(const eval::Reference& reference, const PlanOptions& options) : reference_(reference), options_(options) {}
 
   Result<Plan> run() {
-    std::set<int> calls = options_.calls;
+    std::set<int> calls = options_.calls, lerps;
     for (;;) {
       plan_ = {};
       plan_.constants = read_constants(reference_);
-      ImportOptions import{calls, options_.lone_products, plan_.constants, reference_.model_source};
+      ImportOptions import{calls, lerps, options_.lone_products, plan_.constants, reference_.model_source};
       plan_.graph = simplify(TRY(import_graph(reference_.forward, import)));
       Grouping grouping = group_primitives(plan_.graph);
-      size_t before = calls.size();
+      const size_t before = calls.size(), lerps_before = lerps.size();
       for (auto& group : grouping.groups) calls.merge(lone_biases(plan_.graph, group, options_));
       if (calls.size() > before) continue;
       write_kernels(grouping);
+      lerps.merge(left_updates());
+      if (lerps.size() > lerps_before) continue;
       calls.merge(left_whole());
       if (calls.size() == before) return std::move(plan_);
     }
@@ -95,6 +97,16 @@ class Planner {
     std::set<int> nodes;
     for (auto& [node, count] : outside)
       if (count > 1 && inside.count(node) == 0) nodes.insert(node);
+    return nodes;
+  }
+
+  // Nodes whose running statistics no kernel writes: PyTorch has one operator for that.
+  std::set<int> left_updates() const {
+    std::set<int> nodes;
+    for (size_t id = 0; id < plan_.graph.nodes.size(); ++id) {
+      const Primitive& p = plan_.graph.nodes[id];
+      if (p.kind == Primitive::Kind::update && p.number == 1 && plan_.kernel_of[id] < 0) nodes.insert(p.origin);
+    }
     return nodes;
   }
 
@@ -152,6 +164,11 @@ class Planner {
     TensorFacts facts;
     facts.name = [&](int base) { return tensor_name(reference_, plan_.graph, base); };
     facts.dies_here = [&](int base) { return dies_in(base, group); };
+    facts.home = [&](int value) {
+      for (int id : group.updates)
+        if (plan_.graph.at(id).args[1] == value) return plan_.graph.at(id).args[0];
+      return -1;
+    };
     int product = -1;
     auto text = with_product(group, facts, product);
     if (!text && only_copies_products(plan_.graph, group)) return;
@@ -170,6 +187,7 @@ class Planner {
     for (int id : group.members)
       if (plan_.graph.at(id).kind != Primitive::Kind::view)
         plan_.kernel_of[static_cast<size_t>(id)] = static_cast<int>(plan_.kernels.size());
+    for (int id : group.updates) plan_.kernel_of[static_cast<size_t>(id)] = static_cast<int>(plan_.kernels.size());
     plan_.kernels.push_back({std::move(group), std::move(*text), std::move(name)});
   }
 

@@ -69,6 +69,27 @@ TEST_F(OddModels, FollowNumbersAmongTheInputs) {
                                  "            return self.forward_as_written(x, factor, settings)"));
 }
 
+// A kernel writes them over those before, after what reads the old ones and before what reads the new ones. Counters
+// are one operator's.
+TEST_F(OddModels, KeepRunningStatisticsInTheirKernels) {
+  expect_verified("running_statistics");
+  std::string program;
+  ASSERT_TRUE(read_file(folder_ / "out.py", program));
+  EXPECT_THAT(program, AllOf(HasSubstr("_value) * 0.3"), HasSubstr("torch._foreach_add_("),
+                             HasSubstr("self.left.num_batches_tracked,")));
+}
+
+// What several calls read, once: some views copy.
+TEST_F(OddModels, TakeSharedViewsOnce) {
+  expect_verified("shared_views");
+  std::string program;
+  ASSERT_TRUE(read_file(folder_ / "out.py", program));
+  const std::string forward = program.substr(program.rfind("def forward("));
+  EXPECT_NE(forward.find("transpose("), std::string::npos) << forward;
+  EXPECT_EQ(forward.find("transpose("), forward.rfind("transpose(")) << forward;
+  EXPECT_THAT(forward, AllOf(HasSubstr("both[0]"), HasSubstr("both[1]")));
+}
+
 // Values of a graph that are equal are one node of the author's; what changes one of them in place leaves the others.
 TEST_F(OddModels, ChangeOneOfEqualValues) { expect_verified("equal_values"); }
 

@@ -111,7 +111,7 @@ class Import {
     if (node.op == "aten::dropout" || node.op == "aten::feature_dropout") forced = options_.calls.count(index) > 0;
     forced = forced || touches(node, is_complex) || touches(node, is_empty);  // kernels know neither
     std::vector<int> results;
-    if (!forced) results = handle(node, node.op);
+    if (!forced) results = handle(index, node);
     if (results.empty()) return add_call(index);
     bind(node, results);
     return {};
@@ -125,15 +125,50 @@ class Import {
                        [&](int id) { return id >= 0 && wanted(graph_.values[static_cast<size_t>(id)]); });
   }
 
-  std::vector<int> handle(const eval::GraphNode& node, const std::string& op) {
-    auto found = handlers().find(op);
+  // `node`: that of `index`, or its form that does not work in place.
+  std::vector<int> handle(int index, const eval::GraphNode& node) {
+    auto found = handlers().find(node.op);
     if (found == handlers().end() || !all_tensors_known(node)) return {};
-    NodeImport view(graph_, node, primitives_, builder_);
-    size_t before = primitives_.nodes.size();
+    NodeImport view(graph_, node, primitives_, builder_, options_.lerps.count(index) > 0);
+    std::vector<int> updates;
+    const size_t before = primitives_.nodes.size();
     std::vector<int> results = found->second(view);
     for (size_t id = before; id < primitives_.nodes.size(); ++id)
-      if (primitives_.nodes[id].effect) order_effect(static_cast<int>(id));
-    return results;
+      if (primitives_.nodes[id].kind == Primitive::Kind::update) updates.push_back(static_cast<int>(id));
+    if (std::all_of(updates.begin(), updates.end(), [&](int id) { return is_seen_alone(index, id); })) {
+      for (int id : updates) order_update(index, id);
+      return results;
+    }
+    for (int id : updates) primitives_.nodes[static_cast<size_t>(id)].effect = false;
+    return {};
+  }
+
+  // What has the buffer's memory through another primitive would miss the change.
+  bool is_seen_alone(int index, int update) {
+    const int changed = primitives_.at(update).args[0];
+    if (primitives_.at(changed).kind != Primitive::Kind::source) return false;
+    const int memory = uses_.storage(primitives_.at(changed).value);
+    return !is_read_later(index, [&](int id) { return uses_.storage(id) == memory && primitive_of(id) != changed; });
+  }
+
+  // Unlike other effects an update has a place among those only that read or change the same buffer: kernels that do it
+  // stand where their results are wanted.
+  void order_update(int index, int update) {
+    const int changed = primitives_.at(update).args[0];
+    const int memory = uses_.storage(primitives_.at(changed).value);
+    order_readers(changed, update);
+    if (!is_read_later(index, [&](int id) { return primitive_of(id) == changed; })) return;
+    const int fresh = add_source(primitives_.at(changed).value);
+    primitives_.order.emplace_back(update, fresh);
+    rebind(changed, memory, fresh);
+  }
+
+  // Those so far of what `effect` changes come before it.
+  void order_readers(int changed, int effect) {
+    for (int id = 0; id < effect; ++id) {
+      auto& args = primitives_.nodes[static_cast<size_t>(id)].args;
+      if (std::count(args.begin(), args.end(), changed)) primitives_.order.emplace_back(id, effect);
+    }
   }
 
   bool all_tensors_known(const eval::GraphNode& node) {
@@ -183,7 +218,7 @@ class Import {
     if (is_source) return add_effect_on_source(index, changed, memory);
     eval::GraphNode functional = node;
     functional.op = functional_name(node.op);
-    std::vector<int> results = handle(functional, functional.op);
+    std::vector<int> results = handle(index, functional);
     if (results.empty()) return unsupported(node, "works in place and has no form here that does not");
     bind(node, results);
     rebind(changed, memory, results[0]);
@@ -230,10 +265,7 @@ class Import {
     int effect = static_cast<int>(primitives_.nodes.size()) - 1;
     primitives_.nodes.back().effect = true;
     order_effect(effect);
-    for (int id = 0; id < effect; ++id) {
-      auto& args = primitives_.nodes[static_cast<size_t>(id)].args;
-      if (std::count(args.begin(), args.end(), changed)) primitives_.order.emplace_back(id, effect);
-    }
+    order_readers(changed, effect);
     int fresh = add_source(value);
     primitives_.order.emplace_back(effect, fresh);
     rebind(changed, memory, fresh);

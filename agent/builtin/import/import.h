@@ -14,6 +14,7 @@ namespace tilepilot::agent::builtin {
 
 struct ImportOptions {
   std::set<int> calls;         // graph nodes that must stay calls of their operator
+  std::set<int> lerps;         // graph nodes whose running statistics PyTorch updates, not a kernel
   bool lone_products = false;  // a product's result is copied, so that there is something to finish it with
   std::map<int, std::vector<double>> constants = {};  // values of constant tensors that are known
   std::string_view model_source = {};                 // for the spans of errors
@@ -27,10 +28,11 @@ Result<PrimitiveGraph> import_graph(const eval::Graph& graph, const ImportOption
 class NodeImport {
  public:
   NodeImport(const eval::Graph& graph, const eval::GraphNode& node, PrimitiveGraph& primitives,
-             PrimitiveBuilder& builder)
-      : build(builder), graph_(graph), node_(node), primitives_(primitives) {}
+             PrimitiveBuilder& builder, bool lerps)
+      : build(builder), lerps(lerps), graph_(graph), node_(node), primitives_(primitives) {}
 
   PrimitiveBuilder& build;
+  const bool lerps;  // see ImportOptions
 
   const eval::GraphNode& node() const { return node_; }
   size_t arg_count() const { return node_.args.size(); }

@@ -88,7 +88,8 @@ Shape per_channel(const Shape& shape) {
   return result;
 }
 
-// running = running + momentum · (observed - running); the variance is the unbiased one.
+// running = running + momentum · (observed - running); the variance is the unbiased one. PyTorch does that in one
+// operator; a kernel has the new value from maps, and writes it over the old one.
 void update_running(NodeImport& in, Statistics observed, double count) {
   double momentum = in.number(6, 0.1);
   auto& build = in.build;
@@ -96,7 +97,14 @@ void update_running(NodeImport& in, Statistics observed, double count) {
   int sources[] = {in.operand(3), in.operand(4)}, values[] = {observed.mean, unbiased};
   for (int i = 0; i < 2; ++i) {
     int value = build.reshape(values[i], build.at(sources[i]).shape);
-    build.add({.kind = Primitive::Kind::update, .number = momentum, .args = {sources[i], value}, .effect = true});
+    double weight = momentum;
+    if (!in.lerps) {
+      int step = build.map(ScalarOp::mul, {build.map(ScalarOp::sub, {value, sources[i]}), build.constant(momentum)});
+      value = build.map(ScalarOp::add, {sources[i], step}, "running");
+      value = build.cast(value, build.at(sources[i]).dtype);
+      weight = 1;
+    }
+    build.add({.kind = Primitive::Kind::update, .number = weight, .args = {sources[i], value}, .effect = true});
   }
 }
 

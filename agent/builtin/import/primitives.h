@@ -32,7 +32,7 @@ struct Primitive {
     view,
     product,  // a matrix product, args[0] · args[1] over the last axis of both (the second is [N, K]); see `call`
     call,     // an output of the ATen node `origin`
-    update,   // args[0] (a buffer) = args[0] + number · (args[1] - args[0]); no value
+    update,   // args[0] (a buffer) = args[0] + number · (args[1] - args[0]), so that 1 is a copy; no value
   };
   Kind kind = Kind::source;
   ScalarOp op = ScalarOp::add;         // map

@@ -59,7 +59,9 @@ class ForwardWriter {
   Result<ForwardText> run() {
     TRY(name_sources());
     emitted_.assign(graph_.nodes.size(), false);
+    find_shared_views();
     find_last_uses();
+    emit_counters();
     for (size_t id = 0; id < graph_.nodes.size(); ++id)
       if (is_statement(static_cast<int>(id))) emit(static_cast<int>(id));
     write_return(results(reference_.forward.outputs));
@@ -73,6 +75,7 @@ class ForwardWriter {
   const std::vector<std::string>& handles_;
   std::vector<std::string> parameters_, lines_, other_numbers_;
   std::vector<bool> emitted_;
+  std::set<int> shared_views_;  // have variables
   struct Held {
     std::string name;
     Shape shape;  // as it lies in the variable; kernels may write another than the value's
@@ -224,14 +227,37 @@ class ForwardWriter {
       case Kind::update:
         return true;
       default:
-        return false;
+        return shared_views_.count(id) > 0;
     }
   }
 
+  bool is_view(int id) const { return graph_.at(id).kind == Kind::view && kernel_of(id) < 0; }
+
   // The statements behind an operand: itself, or what its views look at.
   int behind(int id) const {
-    while (graph_.at(id).kind == Kind::view && kernel_of(id) < 0) id = graph_.at(id).args[0];
+    while (is_view(id) && !shared_views_.count(id)) id = graph_.at(id).args[0];
     return id;
+  }
+
+  // Views that several places read, but for those that one operator makes of what lies in a variable: their operators
+  // run once, and some copy.
+  void find_shared_views() {
+    std::map<int, int> readers;
+    auto read = [&](int id) {
+      while (is_view(id) && readers[id]++ == 0) id = graph_.at(id).args[0];
+    };
+    for (size_t id = 0; id < graph_.nodes.size(); ++id) {
+      const int statement = static_cast<int>(id);
+      if (!is_statement(statement) || statement_of(statement) != statement) continue;
+      for (int operand : operands(statement)) read(operand);
+    }
+    for (int id : graph_.outputs) read(id);
+    for (auto [id, count] : readers) {
+      const Primitive& p = graph_.at(id);
+      const bool cheap = p.view.kind == ViewOp::Kind::expand ||
+                         (p.view.kind == ViewOp::Kind::reshape && !is_view(p.args[0]) && in_memory(p.args[0]));
+      if (count > 1 && !cheap) shared_views_.insert(id);
+    }
   }
 
   std::vector<int> operands(int id) const {
@@ -288,8 +314,11 @@ class ForwardWriter {
     for (int operand : distinct_operands(statement))
       if (is_statement(operand)) emit(operand);
     std::vector<int> parts = {statement};
-    if (int kernel = kernel_of(statement); kernel >= 0)
-      parts = plan_.kernels[static_cast<size_t>(kernel)].group.members;
+    if (int kernel = kernel_of(statement); kernel >= 0) {
+      const Group& group = plan_.kernels[static_cast<size_t>(kernel)].group;
+      parts = group.members;
+      parts.insert(parts.end(), group.updates.begin(), group.updates.end());
+    }
     for (auto [before, after] : graph_.order)
       for (int part : parts) {
         bool reads = std::count(graph_.at(part).args.begin(), graph_.at(part).args.end(), after) > 0;
@@ -307,7 +336,7 @@ class ForwardWriter {
 
   bool in_memory(int id) const {
     const Primitive& p = graph_.at(id);
-    return p.strides.empty() || is_contiguous(p.shape, p.strides);
+    return p.kind != Kind::view && (p.strides.empty() || is_contiguous(p.shape, p.strides));
   }
 
   std::string held_as(int id, const Shape& shape) const {
@@ -388,6 +417,45 @@ class ForwardWriter {
 
   // Statements
 
+  // The number that a call adds to an integer that nothing else here reads or changes: batches that were seen.
+  std::optional<int64_t> counted(int id) const {
+    const Primitive& call = graph_.at(id);
+    if (call.kind != Kind::call || !call.effect || call.args.size() != 1) return std::nullopt;
+    const eval::GraphNode& node = reference_.forward.nodes[static_cast<size_t>(call.origin)];
+    const Primitive& counter = graph_.at(call.args[0]);
+    auto* number = node.args.size() == 2 ? std::get_if<int64_t>(&node.args[1].data) : nullptr;
+    if (node.op != "aten::add_" || !number || !node.kwargs.empty()) return std::nullopt;
+    if (counter.kind != Kind::source || counter.dtype != "int64") return std::nullopt;
+    auto is_counter = [&](int other) {
+      return graph_.at(other).kind == Kind::source && graph_.at(other).value == counter.value;
+    };
+    for (size_t user = 0; user < graph_.nodes.size(); ++user)
+      if (static_cast<int>(user) != id &&
+          std::any_of(graph_.nodes[user].args.begin(), graph_.nodes[user].args.end(), is_counter))
+        return std::nullopt;
+    return std::any_of(graph_.outputs.begin(), graph_.outputs.end(), is_counter) ? std::nullopt
+                                                                                 : std::optional(*number);
+  }
+
+  // One operator for all counters: on a GPU each of its own costs as much as a layer.
+  void emit_counters() {
+    std::map<int64_t, std::vector<int>> calls;
+    for (size_t id = 0; id < graph_.nodes.size(); ++id)
+      if (auto number = counted(static_cast<int>(id))) calls[*number].push_back(static_cast<int>(id));
+    for (auto& [number, ids] : calls) {
+      if (ids.size() < 2) continue;
+      lines_.push_back("    torch._foreach_add_(");
+      lines_.push_back("        [");
+      for (int id : ids) {
+        emitted_[static_cast<size_t>(id)] = true;
+        lines_.push_back(fmt::format("            {},", text(graph_.at(id).args[0])));
+      }
+      lines_.push_back("        ],");
+      lines_.push_back(fmt::format("        {},", number));
+      lines_.push_back("    )");
+    }
+  }
+
   std::string argument_text(const KernelArgument& argument) const {
     const Primitive& p = graph_.at(argument.base);
     if (held_.count(argument.base) && in_memory(argument.base)) return held_as(argument.base, argument.shape);
@@ -457,7 +525,7 @@ class ForwardWriter {
   }
 
   void emit_primitive(int id) {
-    std::string value = write_primitive(graph_, id, [this](int operand) { return text(operand); });
+    const std::string value = text(id);
     std::vector<std::string> free = release_operands(id);
     if (graph_.at(id).kind == Kind::update) return lines_.push_back("    " + value);
     assign(variable_for(id, free), value);

@@ -75,7 +75,9 @@ class Signer {
     const Primitive& p = graph_.at(id);
     auto access = describe_access(tiles_, tiles_.strides.at(id), 0, numel(p.shape));
     if (!access) return false;
-    if (int argument = overwritten_argument(id, *access); argument >= 0) {
+    const int home = request_.facts.home(id), argument = overwritten_argument(id, home, *access);
+    if (home >= 0 && argument < 0) return false;
+    if (argument >= 0) {
       result_.results.push_back({id, access->shape(), argument});
       result_.name_of[id] = result_.parameters[static_cast<size_t>(argument)].name;
       result_.access_of[id] = std::move(*access);
@@ -90,12 +92,13 @@ class Signer {
     return true;
   }
 
-  // An operand that dies here and is read exactly where the result is written.
-  int overwritten_argument(int id, const TensorAccess& access) const {
-    if (!request_.overwriting.count(id)) return -1;
+  // An operand that dies here, or that the result is to replace, and is read exactly where the result is written.
+  int overwritten_argument(int id, int home, const TensorAccess& access) const {
+    if (home < 0 && !request_.overwriting.count(id)) return -1;
     for (size_t i = 0; i < result_.arguments.size(); ++i) {
       int base = result_.arguments[i].base, readers = 0;
-      bool fits = graph_.at(base).dtype == graph_.at(id).dtype && request_.facts.dies_here(base);
+      bool fits = graph_.at(base).dtype == graph_.at(id).dtype;
+      fits = fits && (home < 0 ? request_.facts.dies_here(base) : base == home);
       for (auto& [leaf_id, leaf] : group_.axes.leaves)
         if (leaf.base == base && result_.access_of.count(leaf_id)) {
           ++readers;

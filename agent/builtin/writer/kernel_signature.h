@@ -29,6 +29,8 @@ struct TensorFacts {
   std::function<std::string(int base)> name;
   // True if nothing but this group reads the tensor, so that a result may take its place.
   std::function<bool(int base)> dies_here;
+  // The tensor that a value must be written over; -1: none.
+  std::function<int(int value)> home;
 };
 
 // Gives each name once; a second request gets a number.

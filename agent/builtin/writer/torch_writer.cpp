@@ -149,6 +149,19 @@ std::string write_view(const Primitive& p, const std::string& x) {
   return x;
 }
 
+// A slice of one whose axis goes.
+std::optional<std::string> write_select(const PrimitiveGraph& graph, const Primitive& p, const OperandText& text) {
+  if (p.view.kind != ViewOp::Kind::reshape) return std::nullopt;
+  const Primitive& slice = graph.at(p.args[0]);
+  if (slice.kind != Primitive::Kind::view || slice.view.kind != ViewOp::Kind::slice) return std::nullopt;
+  Shape left = slice.shape;
+  left.erase(left.begin() + slice.view.axis);
+  if (slice.shape[static_cast<size_t>(slice.view.axis)] != 1 || left != p.shape) return std::nullopt;
+  const std::string x = text(slice.args[0]);
+  return slice.view.axis == 0 ? fmt::format("{}[{}]", x, slice.view.start)
+                              : fmt::format("{}.select({}, {})", x, slice.view.axis, slice.view.start);
+}
+
 bool swaps_last_two(const Primitive& p) {
   if (p.kind != Primitive::Kind::view || p.view.kind != ViewOp::Kind::permute) return false;
   auto order = p.view.order;
@@ -205,6 +218,7 @@ std::string write_primitive(const PrimitiveGraph& graph, int id, const OperandTe
     case Primitive::Kind::gather:
       return fmt::format("{}.gather({}, {})", text(p.args[0]), graph.at(p.args[0]).shape.size() - 1, text(p.args[1]));
     case Primitive::Kind::view:
+      if (auto selected = write_select(graph, p, text)) return *selected;
       return write_view(p, text(p.args[0]));
     case Primitive::Kind::product:
       return write_product(graph, p, text);

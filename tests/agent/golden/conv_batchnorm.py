@@ -4,15 +4,15 @@ import tilelang
 import tilelang.language as T
 
 
-@tilelang.jit(out_idx=[-2, -1])
+@tilelang.jit
 def batch_norm_relu(M, B, N, block_M=2, dtype="float32"):
     @T.prim_func
     def batch_norm_relu_kernel(
         x: T.Tensor((M, B, N), dtype),
+        running_mean: T.Tensor((B,), dtype),
+        running_var: T.Tensor((B,), dtype),
         weight: T.Tensor((B,), dtype),
         bias: T.Tensor((B,), dtype),
-        mean_out: T.Tensor((B,), dtype),
-        unbiased_out: T.Tensor((B,), dtype),
     ):
         with T.Kernel(B, threads=128) as bx:
             mean = T.alloc_fragment((1,), dtype)
@@ -28,8 +28,10 @@ def batch_norm_relu(M, B, N, block_M=2, dtype="float32"):
                 T.reduce_sum(x_tile, mean_rows, dim=1, clear=False)
             T.reduce_sum(mean_rows, mean, dim=0)
             for i in T.Parallel(1):
-                mean[0] = mean[0] / (M * N)
-                mean_out[bx] = mean[0]
+                running_mean_value = running_mean[bx]
+                mean_2 = mean[0] / (M * N)
+                mean[0] = mean_2
+                running_mean[bx] = running_mean_value + (mean[0] - running_mean_value) * 0.1
             T.clear(variance_rows)
             for k in T.serial(T.ceildiv(M, block_M)):
                 for i, j in T.Parallel(block_M, N):
@@ -38,9 +40,10 @@ def batch_norm_relu(M, B, N, block_M=2, dtype="float32"):
                 T.reduce_sum(x_tile, variance_rows, dim=1, clear=False)
             T.reduce_sum(variance_rows, variance, dim=0)
             for i in T.Parallel(1):
+                running_var_value = running_var[bx]
                 variance_2 = variance[0] / (M * N)
                 scale[0] = T.rsqrt(variance_2 + 1e-05) * weight[bx]
-                unbiased_out[bx] = variance_2 * 1.000030518509476
+                running_var[bx] = running_var_value + (variance_2 * 1.000030518509476 - running_var_value) * 0.1
             for k in T.serial(T.ceildiv(M, block_M)):
                 for i, j in T.Parallel(block_M, N):
                     x[k * block_M + i, bx, j] = T.max(0.0, (x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx])
@@ -48,16 +51,16 @@ def batch_norm_relu(M, B, N, block_M=2, dtype="float32"):
     return batch_norm_relu_kernel
 
 
-@tilelang.jit(out_idx=[-2, -1])
+@tilelang.jit
 def batch_norm_add_relu(M, B, N, block_M=2, dtype="float32"):
     @T.prim_func
     def batch_norm_add_relu_kernel(
         x: T.Tensor((M, B, N), dtype),
+        running_mean: T.Tensor((B,), dtype),
+        running_var: T.Tensor((B,), dtype),
         weight: T.Tensor((B,), dtype),
         bias: T.Tensor((B,), dtype),
         x_2: T.Tensor((M, B, N), dtype),
-        mean_out: T.Tensor((B,), dtype),
-        unbiased_out: T.Tensor((B,), dtype),
     ):
         with T.Kernel(B, threads=128) as bx:
             mean = T.alloc_fragment((1,), dtype)
@@ -73,8 +76,10 @@ def batch_norm_add_relu(M, B, N, block_M=2, dtype="float32"):
                 T.reduce_sum(x_tile, mean_rows, dim=1, clear=False)
             T.reduce_sum(mean_rows, mean, dim=0)
             for i in T.Parallel(1):
-                mean[0] = mean[0] / (M * N)
-                mean_out[bx] = mean[0]
+                running_mean_value = running_mean[bx]
+                mean_2 = mean[0] / (M * N)
+                mean[0] = mean_2
+                running_mean[bx] = running_mean_value + (mean[0] - running_mean_value) * 0.1
             T.clear(variance_rows)
             for k in T.serial(T.ceildiv(M, block_M)):
                 for i, j in T.Parallel(block_M, N):
@@ -83,9 +88,10 @@ def batch_norm_add_relu(M, B, N, block_M=2, dtype="float32"):
                 T.reduce_sum(x_tile, variance_rows, dim=1, clear=False)
             T.reduce_sum(variance_rows, variance, dim=0)
             for i in T.Parallel(1):
+                running_var_value = running_var[bx]
                 variance_2 = variance[0] / (M * N)
                 scale[0] = T.rsqrt(variance_2 + 1e-05) * weight[bx]
-                unbiased_out[bx] = variance_2 * 1.000030518509476
+                running_var[bx] = running_var_value + (variance_2 * 1.000030518509476 - running_var_value) * 0.1
             for k in T.serial(T.ceildiv(M, block_M)):
                 for i, j in T.Parallel(block_M, N):
                     add = (x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx]
@@ -113,14 +119,15 @@ class ModelNew(nn.Module):
     def forward(self, x):
         if not self.training:
             return self.forward_as_written(x)
+        torch._foreach_add_(
+            [
+                self.bn1.num_batches_tracked,
+                self.bn2.num_batches_tracked,
+            ],
+            1,
+        )
         conv1 = torch.conv2d(x, self.conv1.weight, None, [2, 2], [1, 1])
-        self.bn1.num_batches_tracked.add_(1)
-        mean, unbiased = self.batch_norm_relu(conv1.view(8, 32, 4096), self.bn1.weight, self.bn1.bias)
-        self.bn1.running_mean.lerp_(mean, 0.1)
-        self.bn1.running_var.lerp_(unbiased, 0.1)
+        self.batch_norm_relu(conv1.view(8, 32, 4096), self.bn1.running_mean, self.bn1.running_var, self.bn1.weight, self.bn1.bias)
         conv2 = torch.conv2d(conv1, self.conv2.weight, None, [1, 1], [1, 1])
-        self.bn2.num_batches_tracked.add_(1)
-        mean_2, unbiased_2 = self.batch_norm_add_relu(conv2.view(8, 32, 4096), self.bn2.weight, self.bn2.bias, conv1.view(8, 32, 4096))
-        self.bn2.running_mean.lerp_(mean_2, 0.1)
-        self.bn2.running_var.lerp_(unbiased_2, 0.1)
+        self.batch_norm_add_relu(conv2.view(8, 32, 4096), self.bn2.running_mean, self.bn2.running_var, self.bn2.weight, self.bn2.bias, conv1.view(8, 32, 4096))
         return conv2

@@ -4,15 +4,15 @@ import tilelang
 import tilelang.language as T
 
 
-@tilelang.jit(out_idx=[-2, -1])
+@tilelang.jit
 def batch_norm_hardtanh(M, B, N, block_M=2, dtype="float32"):
     @T.prim_func
     def batch_norm_hardtanh_kernel(
         x: T.Tensor((M, B, N), dtype),
+        running_mean: T.Tensor((B,), dtype),
+        running_var: T.Tensor((B,), dtype),
         weight: T.Tensor((B,), dtype),
         bias: T.Tensor((B,), dtype),
-        mean_out: T.Tensor((B,), dtype),
-        unbiased_out: T.Tensor((B,), dtype),
     ):
         with T.Kernel(B, threads=128) as bx:
             mean = T.alloc_fragment((1,), dtype)
@@ -28,8 +28,10 @@ def batch_norm_hardtanh(M, B, N, block_M=2, dtype="float32"):
                 T.reduce_sum(x_tile, mean_rows, dim=1, clear=False)
             T.reduce_sum(mean_rows, mean, dim=0)
             for i in T.Parallel(1):
-                mean[0] = mean[0] / (M * N)
-                mean_out[bx] = mean[0]
+                running_mean_value = running_mean[bx]
+                mean_2 = mean[0] / (M * N)
+                mean[0] = mean_2
+                running_mean[bx] = running_mean_value + (mean[0] - running_mean_value) * 0.1
             T.clear(variance_rows)
             for k in T.serial(T.ceildiv(M, block_M)):
                 for i, j in T.Parallel(block_M, N):
@@ -38,9 +40,10 @@ def batch_norm_hardtanh(M, B, N, block_M=2, dtype="float32"):
                 T.reduce_sum(x_tile, variance_rows, dim=1, clear=False)
             T.reduce_sum(variance_rows, variance, dim=0)
             for i in T.Parallel(1):
+                running_var_value = running_var[bx]
                 variance_2 = variance[0] / (M * N)
                 scale[0] = T.rsqrt(variance_2 + 1e-05) * weight[bx]
-                unbiased_out[bx] = variance_2 * 1.0000398612827361
+                running_var[bx] = running_var_value + (variance_2 * 1.0000398612827361 - running_var_value) * 0.1
             for k in T.serial(T.ceildiv(M, block_M)):
                 for i, j in T.Parallel(block_M, N):
                     x[k * block_M + i, bx, j] = T.min(6.0, T.max(0.0, (x[k * block_M + i, bx, j] - mean[0]) * scale[0] + bias[bx]))
@@ -70,14 +73,15 @@ class ModelNew(nn.Module):
     def forward(self, x):
         if not self.training:
             return self.forward_as_written(x)
+        torch._foreach_add_(
+            [
+                self.depthwise[1].num_batches_tracked,
+                self.pointwise[1].num_batches_tracked,
+            ],
+            1,
+        )
         x = torch.conv2d(x, self.depthwise[0].weight, None, [1, 1], [1, 1], [1, 1], 64)
-        self.depthwise[1].num_batches_tracked.add_(1)
-        mean, unbiased = self.batch_norm_hardtanh(x.view(8, 64, 3136), self.depthwise[1].weight, self.depthwise[1].bias)
-        self.depthwise[1].running_mean.lerp_(mean, 0.1)
-        self.depthwise[1].running_var.lerp_(unbiased, 0.1)
+        self.batch_norm_hardtanh(x.view(8, 64, 3136), self.depthwise[1].running_mean, self.depthwise[1].running_var, self.depthwise[1].weight, self.depthwise[1].bias)
         x = torch.conv2d(x, self.pointwise[0].weight)
-        self.pointwise[1].num_batches_tracked.add_(1)
-        mean_2, unbiased_2 = self.batch_norm_hardtanh_2(x.view(8, 128, 3136), self.pointwise[1].weight, self.pointwise[1].bias)
-        self.pointwise[1].running_mean.lerp_(mean_2, 0.1)
-        self.pointwise[1].running_var.lerp_(unbiased_2, 0.1)
+        self.batch_norm_hardtanh_2(x.view(8, 128, 3136), self.pointwise[1].running_mean, self.pointwise[1].running_var, self.pointwise[1].weight, self.pointwise[1].bias)
         return x
