@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "agent/builtin/gpu_tiles.h"
 #include "agent/builtin/grouping.h"
 #include "agent/builtin/import/simplify.h"
@@ -77,6 +79,15 @@ TEST_F(Algebra, NeutralElementsVanish) {
   EXPECT_EQ(build.map(ScalarOp::neg, {build.map(ScalarOp::neg, {x})}), x);
   int column = source({8, 1});
   EXPECT_EQ(build.reduce(ReduceOp::sum, column, {1}), column);
+}
+
+TEST_F(Algebra, KnownNumbersAreComputed) {
+  const int log = build.map(ScalarOp::log, {build.constant(100)});
+  EXPECT_DOUBLE_EQ(build.number(log).value(), std::log(100));
+  EXPECT_DOUBLE_EQ(build.number(build.map(ScalarOp::minimum, {log, build.constant(2)})).value(), 2);
+  const int halves = build.map(ScalarOp::div, {build.constant(1, "int64"), build.constant(2, "int64")});
+  EXPECT_EQ(build.at(halves).dtype, "float32");
+  EXPECT_TRUE(std::isnan(*build.number(build.map(ScalarOp::maximum, {build.constant(1), build.constant(NAN)}))));
 }
 
 TEST_F(Algebra, NestedScalesFold) {
@@ -171,6 +182,23 @@ TEST_F(Groups, AValueAndItsTransposeDoNotShareLoops) {
   int sum = build.map(ScalarOp::exp, {x});
   Grouping groups = group({build.map(ScalarOp::add, {sum, build.permute(sum, {1, 0})})});
   for (auto& one : groups.groups) EXPECT_LT(one.members.size(), 3u);
+}
+
+// What is read again after it was written would be another number.
+TEST_F(Groups, BuffersAreWrittenWhereNothingElseReadsThem) {
+  const int x = source({512, 64}), running = source({64}), other = source({64});
+  const int shifted = build.map(ScalarOp::sub, {x, other});
+  const int mean = build.reshape(build.mean(shifted, {0}), {64});
+  auto update = [&](int buffer) {
+    const int value = build.map(ScalarOp::add, {buffer, mean});
+    return build.add({.kind = Primitive::Kind::update, .number = 1, .args = {buffer, value}, .effect = true});
+  };
+  update(running);
+  update(other);
+  const Grouping grouping = group({build.map(ScalarOp::mul, {shifted, mean})});
+  ASSERT_EQ(grouping.groups.size(), 1u);
+  ASSERT_EQ(grouping.groups[0].updates.size(), 1u);
+  EXPECT_EQ(graph.at(grouping.groups[0].updates[0]).args[0], 1);
 }
 
 TEST_F(Groups, NoCycleThroughACall) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tilepilot::agent::builtin {
 
@@ -103,6 +104,40 @@ std::optional<double> fold(ScalarOp op, double a, double b) {
   }
 }
 
+// Of floats; `b` counts where there are two.
+std::optional<double> fold_real(ScalarOp op, double a, double b) {
+  switch (op) {
+    case ScalarOp::div:
+      return a / b;
+    case ScalarOp::maximum:
+      return std::isnan(b) ? b : std::max(a, b);
+    case ScalarOp::minimum:
+      return std::isnan(b) ? b : std::min(a, b);
+    case ScalarOp::pow:
+      return std::pow(a, b);
+    case ScalarOp::neg:
+      return -a;
+    case ScalarOp::abs:
+      return std::abs(a);
+    case ScalarOp::exp:
+      return std::exp(a);
+    case ScalarOp::log:
+      return std::log(a);
+    case ScalarOp::log1p:
+      return std::log1p(a);
+    case ScalarOp::log2:
+      return std::log2(a);
+    case ScalarOp::sqrt:
+      return std::sqrt(a);
+    case ScalarOp::rsqrt:
+      return 1 / std::sqrt(a);
+    case ScalarOp::tanh:
+      return std::tanh(a);
+    default:
+      return fold(op, a, b);
+  }
+}
+
 bool is_comparison(ScalarOp op) {
   return info(op).precedence == 30 || op == ScalarOp::logical_and || op == ScalarOp::logical_or ||
          op == ScalarOp::logical_not;
@@ -156,6 +191,16 @@ std::optional<int> PrimitiveBuilder::simplified(ScalarOp op, const std::vector<i
   return std::nullopt;
 }
 
+// Of numbers that are known.
+std::optional<int> PrimitiveBuilder::computed(ScalarOp op, const std::vector<int>& args) {
+  const bool known = args.size() <= 2 && std::all_of(args.begin(), args.end(), [&](int arg) {
+    return at(arg).kind == Primitive::Kind::constant && is_float(at(arg).dtype);
+  });
+  if (!known) return std::nullopt;
+  const auto value = fold_real(op, at(args.front()).number, at(args.back()).number);
+  return value ? std::optional(constant(*value, result_dtype(*this, op, args))) : std::nullopt;
+}
+
 int PrimitiveBuilder::map(ScalarOp op, std::vector<int> args, std::string hint) {
   Shape shape;
   for (int arg : args) shape = broadcast(shape, at(arg).shape).value_or(shape);
@@ -168,6 +213,7 @@ int PrimitiveBuilder::map(ScalarOp op, std::vector<int> args, std::string hint) 
     if (without == shape) arg = p.args[0];
   }
   if (auto found = simplified(op, args)) return *found;
+  if (auto found = computed(op, args)) return *found;
   std::string dtype = result_dtype(*this, op, args);
   if (op == ScalarOp::div && !is_float(dtype)) {
     dtype = "float32";
