@@ -170,6 +170,14 @@ class Chooser {
   }
 };
 
+// Few results of long sums want blocks that share a sum, which these kernels have not and PyTorch's library has.
+bool splits_better(gpu::GemmProblem problem, const gpu::Tiles& tiles, const gpu::Machine& hardware) {
+  constexpr double kWorthACall = 1.5;
+  problem.may_split = true;
+  const auto split = gpu::recommend(problem, hardware, 1);
+  return !split.empty() && tiles.estimate.seconds > kWorthACall * split.front().estimate.seconds;
+}
+
 }  // namespace
 
 std::optional<gpu::Machine> gpu_of(std::string_view target) {
@@ -208,7 +216,7 @@ std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const
   if (whole && columns % 16 != 0) return std::nullopt;
   const auto tiles = chosen(gpu::recommend(problem, hardware, kAll), choice,
                             [&](const gpu::Tiles& one) { return !whole || one.block_n >= columns; });
-  if (!tiles) return std::nullopt;
+  if (!tiles || splits_better(problem, *tiles, hardware)) return std::nullopt;
   return ProductTiles{.rows = tiles->block_m,
                       .columns = whole ? columns : tiles->block_n,
                       .depth = tiles->block_k,

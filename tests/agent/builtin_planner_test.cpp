@@ -307,6 +307,28 @@ TEST_F(Tiles, OfAGpuFitTinyProblems) {
   }
 }
 
+// PyTorch's library has blocks that share a sum.
+TEST_F(Tiles, OfAGpuLeaveLongSumsOfFewResults) {
+  const auto has_tiles = [](int64_t m, int64_t n, int64_t k) {
+    PrimitiveGraph graph;
+    PrimitiveBuilder build(graph);
+    const auto matrix = [&](Shape shape) {
+      return build.add({.kind = Primitive::Kind::source,
+                        .value = 0,
+                        .shape = shape,
+                        .strides = contiguous_strides(shape),
+                        .dtype = "bfloat16"});
+    };
+    const int product = build.product(matrix({m, k}), matrix({n, k}), {m, n});
+    graph.outputs = {build.map(ScalarOp::tanh, {product})};
+    const Group group = group_primitives(graph).groups.at(0);
+    return gpu_product_tiles(graph, group, product, *gpu_of("cuda:sm_90a"), 0).has_value();
+  };
+  EXPECT_TRUE(has_tiles(4096, 4096, 4096));
+  EXPECT_TRUE(has_tiles(256, 4096, 4096));
+  EXPECT_FALSE(has_tiles(256, 256, 524288));
+}
+
 TEST(PickBlock, PrefersDivisors) {
   EXPECT_EQ(pick_block(100, 512), 100);
   EXPECT_EQ(pick_block(3136, 1000), 784);

@@ -194,8 +194,8 @@ std::optional<int> PrimitiveBuilder::simplified(ScalarOp op, const std::vector<i
 // Of numbers that are known.
 std::optional<int> PrimitiveBuilder::computed(ScalarOp op, const std::vector<int>& args) {
   const bool known = args.size() <= 2 && std::all_of(args.begin(), args.end(), [&](int arg) {
-    return at(arg).kind == Primitive::Kind::constant && is_float(at(arg).dtype);
-  });
+                       return at(arg).kind == Primitive::Kind::constant && is_float(at(arg).dtype);
+                     });
   if (!known) return std::nullopt;
   const auto value = fold_real(op, at(args.front()).number, at(args.back()).number);
   return value ? std::optional(constant(*value, result_dtype(*this, op, args))) : std::nullopt;
