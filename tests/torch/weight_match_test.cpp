@@ -4,6 +4,8 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 namespace tilepilot::eval {
 namespace {
 
@@ -40,6 +42,30 @@ Match match(const std::vector<HeldTensor>& candidate, const std::vector<ModelWei
   for (auto& pair : matcher.pairs())
     result.pairs.push_back(candidate[pair.held].name + " is " + model[pair.weight].name);
   return result;
+}
+
+TEST(NumberIndex, LooksThroughFormsAndTypes) {
+  auto a = drawn({4, 6}, 1), b = drawn({24}, 2), c = drawn({24}, 3);
+  auto twin = a.reshape({24}).clone(), last = twin.clone();
+  last[23] = 0;  // only here
+  const NumberIndex index({a, b.to(at::kHalf), c, at::Tensor(), twin, at::arange(24)});
+  EXPECT_THAT(index.with_numbers_of(a.t().contiguous().t()), ElementsAre(0, 4));
+  EXPECT_THAT(index.with_numbers_of(last), IsEmpty());
+  EXPECT_THAT(index.with_numbers_of(b), ElementsAre(1));
+  EXPECT_THAT(index.with_numbers_of(c.to(at::kHalf)), IsEmpty());
+  EXPECT_THAT(index.alike(c.to(at::kHalf)), ElementsAre(2));
+  EXPECT_THAT(index.alike(at::arange(24)), ElementsAre(5));
+  EXPECT_THAT(index.alike(at::arange(24, at::kInt)), IsEmpty());
+}
+
+// Comparing each with each takes a minute.
+TEST(NumberIndex, IsQuickWithManyOfOneSize) {
+  std::vector<at::Tensor> weights;
+  for (int k = 0; k < 2000; ++k) weights.push_back(drawn({64}, static_cast<uint64_t>(k)));
+  const auto start = std::chrono::steady_clock::now();
+  const NumberIndex index(weights);
+  for (size_t k = 0; k < weights.size(); ++k) EXPECT_THAT(index.alike(weights[k]), ElementsAre(k));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 TEST(WeightMatch, NamesDecideIfTheyAllAgree) {

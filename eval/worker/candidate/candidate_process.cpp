@@ -12,6 +12,7 @@
 #include <fstream>
 #include <map>
 #include <new>
+#include <unordered_map>
 
 #include "compiler/diagnostics/render.h"
 #include "eval/diagnostic_json.h"
@@ -273,35 +274,45 @@ class CandidateServer {
   // Adds the buffers of these names that the candidate has, under its own names or those it was paired by; gives which.
   json add_state(const json& names, std::vector<at::Tensor>& returned) {
     json found = json::array();
-    const auto weights = program_->weights();
+    const auto held = tensors_by_name();
     for (auto& item : names) {
       const auto name = item.get<std::string>();
-      const std::string own = program_->transfer().holder_of(name).value_or(name);
-      auto weight = std::find_if(weights.begin(), weights.end(), [&](const auto& each) { return each.name == own; });
-      if (weight == weights.end()) continue;
+      const auto tensor = held.find(own_name(name));
+      if (tensor == held.end()) continue;
       found.push_back(name);
-      returned.push_back(weight->tensor);
+      returned.push_back(tensor->second);
     }
     return found;
+  }
+
+  std::unordered_map<std::string, at::Tensor> tensors_by_name() const {
+    std::unordered_map<std::string, at::Tensor> tensors;
+    for (auto& each : program_->weights()) tensors.emplace(each.name, each.tensor);
+    return tensors;
+  }
+
+  // The candidate's name of a weight of the model's.
+  const std::string& own_name(const std::string& weight) const {
+    const std::string* holder = program_->transfer().holder_of(weight);
+    return holder ? *holder : weight;
   }
 
   // By the model's name; of those that the candidate has, unless they are so large that each look takes too long.
   std::map<std::string, std::string> digests_of_weights() const {
     constexpr size_t kMostBytes = size_t{1} << 30;
-    const auto weights = program_->weights();
+    const auto held = tensors_by_name();
     std::map<std::string, std::string> digests;
     size_t bytes = 0;
     for (auto& name : model_weights_) {
-      const std::string own = program_->transfer().holder_of(name).value_or(name);
-      auto weight = std::find_if(weights.begin(), weights.end(), [&](const auto& each) { return each.name == own; });
-      if (weight == weights.end()) continue;
-      if (bytes_of_elements(weight->tensor) > most_bytes_) {  // only its form is compared
-        digests.emplace(name, digest_within_limit(weight->tensor));
+      const auto tensor = held.find(own_name(name));
+      if (tensor == held.end()) continue;
+      if (bytes_of_elements(tensor->second) > most_bytes_) {  // only its form is compared
+        digests.emplace(name, digest_within_limit(tensor->second));
         continue;
       }
-      bytes += weight->tensor.nbytes();
+      bytes += tensor->second.nbytes();
       if (bytes > kMostBytes) break;
-      digests.emplace(name, digest_of(weight->tensor));
+      digests.emplace(name, digest_of(tensor->second));
     }
     return digests;
   }

@@ -38,19 +38,6 @@ bool holds_numbers(const at::Tensor& tensor) {
 
 }  // namespace
 
-bool same_numbers(const at::Tensor& tensor, const at::Tensor& weight) {
-  const bool both_float = tensor.is_floating_point() && weight.is_floating_point();
-  if (tensor.numel() != weight.numel() || !(both_float || tensor.scalar_type() == weight.scalar_type())) return false;
-  constexpr int64_t kFirst = 16;
-  auto equal = [&](int64_t count) {
-    return tensor.reshape({-1})
-        .narrow(0, 0, count)
-        .to(weight.scalar_type())
-        .equal(weight.reshape({-1}).narrow(0, 0, count));
-  };
-  return equal(std::min(kFirst, tensor.numel())) && equal(tensor.numel());
-}
-
 ConstructionWatch::ConstructionWatch(WriteObserver& observer) {
   observing = &observer;
   handle_ = at::addThreadLocalCallback(
@@ -62,26 +49,16 @@ ConstructionWatch::~ConstructionWatch() {
   observing = nullptr;
 }
 
-ConstructionRecord::ConstructionRecord(const std::vector<at::Tensor>& weights) : weights_(weights) {
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (weights[i].defined()) by_size_.emplace(weights[i].numel(), i);
-  }
-}
+ConstructionRecord::ConstructionRecord(const std::vector<at::Tensor>& weights) : weights_(weights), index_(weights) {}
 
 void ConstructionRecord::written(const char* op, const at::Tensor& tensor) {
   int64_t step = step_++;
   if (!holds_numbers(tensor)) return;
   last_.insert_or_assign(tensor.storage().unsafeGetStorageImpl(), Moment{step, op, tensor.scalar_type()});
-  std::optional<size_t> found;
-  auto [begin, end] = by_size_.equal_range(tensor.numel());
-  for (auto candidate = begin; candidate != end; ++candidate) {
-    if (!same_numbers(tensor, weights_[candidate->second])) continue;
-    if (found) return;
-    found = candidate->second;
-  }
-  if (!found) return;
+  const std::vector<size_t> found = index_.with_numbers_of(tensor);
+  if (found.size() != 1) return;
   births_.push_back(
-      {step, op, tensor.sizes().vec(), tensor.strides().vec(), tensor.storage_offset(), *found, weights_[*found]});
+      {step, op, tensor.sizes().vec(), tensor.strides().vec(), tensor.storage_offset(), found[0], weights_[found[0]]});
 }
 
 std::optional<Birth> ConstructionRecord::last_write(const at::Tensor& tensor, size_t weight) const {

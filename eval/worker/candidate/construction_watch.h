@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "eval/worker/candidate/number_index.h"
+
 namespace tilepilot::eval {
 
 // A moment of a construction, and the elements that an operator has written then.
@@ -24,9 +26,6 @@ struct Birth {
   // written now, the elements follow from weights.
   at::Tensor numbers;
 };
-
-// The same elements in the same order, in `weight`'s element type.
-bool same_numbers(const at::Tensor& tensor, const at::Tensor& weight);
 
 class WriteObserver {
  public:
@@ -64,7 +63,7 @@ class ConstructionRecord final : public WriteObserver {
     at::ScalarType type;
   };
   const std::vector<at::Tensor>& weights_;
-  std::unordered_multimap<int64_t, size_t> by_size_;
+  NumberIndex index_;
   std::vector<Birth> births_;
   std::unordered_map<const void*, Moment> last_;  // by storage
   int64_t step_ = 0;

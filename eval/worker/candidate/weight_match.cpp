@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "eval/torch/element_type.h"
-#include "eval/worker/candidate/construction_watch.h"
 
 namespace tilepilot::eval {
 namespace {
@@ -157,11 +156,7 @@ bool WeightMatcher::match_all_names() {
 WeightMatcher::Indices WeightMatcher::with_numbers_of(size_t held) const {
   Indices found;
   if (held_constants_[held]) return found;
-  for (size_t i = 0; i < weights_.size(); ++i) {
-    auto &tensor = held_[held].tensor, &weight = numbers_[i];
-    if (weight.defined() && (same_numbers(tensor, weight) || same_numbers(weight, tensor))) found.push_back(i);
-  }
-  return found;
+  return numbers_.alike(held_[held].tensor);
 }
 
 void WeightMatcher::match_numbers() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "eval/host/tensors/held_tensors.h"
+#include "eval/worker/candidate/number_index.h"
 
 namespace tilepilot::eval {
 
@@ -73,7 +74,7 @@ class WeightMatcher {
 
   const std::vector<HeldTensor>& held_;
   const std::vector<ModelWeight>& weights_;
-  std::vector<at::Tensor> numbers_;  // recognisable ones
+  NumberIndex numbers_;  // recognisable ones
   std::vector<bool> held_taken_, weight_taken_;
   std::vector<std::optional<double>> held_constants_, weight_constants_;  // the one value of all elements
   std::vector<WeightPair> pairs_;

@@ -60,6 +60,7 @@ WeightTransfer::WeightTransfer(Construction first, const ConstructionRecord& rec
   matcher.match_rest();
   if (matcher.pairs().size() > before) find_followers(matcher, record);
   pairs_ = matcher.pairs();
+  for (auto& pair : pairs_) holders_.emplace(weights_[pair.weight].name, first_.held[pair.held].name);
   mismatch_ = matcher.mismatch();
   lacking_ = matcher.lacking();
   notes_ = matcher.notes();
@@ -190,11 +191,9 @@ Status WeightTransfer::load(int set, const std::vector<at::Tensor>& values) {
   });
 }
 
-std::optional<std::string> WeightTransfer::holder_of(const std::string& weight) const {
-  for (auto& pair : pairs_) {
-    if (weights_[pair.weight].name == weight) return first_.held[pair.held].name;
-  }
-  return std::nullopt;
+const std::string* WeightTransfer::holder_of(const std::string& weight) const {
+  const auto found = holders_.find(weight);
+  return found == holders_.end() ? nullptr : &found->second;
 }
 
 }  // namespace tilepilot::eval

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/diagnostics/result.h"
@@ -34,8 +35,8 @@ class WeightTransfer {
   // Parameters of the model's that the candidate has none for, to explain wrong outputs; may be empty.
   const std::string& lacking() const { return lacking_; }
   const std::vector<std::string>& notes() const { return notes_; }
-  // The name of the tensor that holds a weight; none: no tensor does.
-  std::optional<std::string> holder_of(const std::string& weight) const;
+  // The name of the tensor that holds a weight; null: no tensor does.
+  const std::string* holder_of(const std::string& weight) const;
 
   // From now on load() gives tensors the memory back that they have now, whatever `tensor.data = ...` put in its place.
   void remember_memory();
@@ -53,7 +54,8 @@ class WeightTransfer {
   std::vector<ModelWeight> weights_;
   Rebuild rebuild_;
   std::vector<WeightPair> pairs_;
-  std::vector<at::Tensor> memory_;  // by held
+  std::unordered_map<std::string, std::string> holders_;  // by weight
+  std::vector<at::Tensor> memory_;                        // by held
   std::vector<Birth> births_;
   std::vector<size_t> followers_;                           // held tensors that are computed from weights
   std::map<int, std::vector<at::Tensor>> follower_values_;  // by set
