@@ -107,16 +107,16 @@ constexpr const char* kTwice = R"(program twice(q: float16[384, 64], k: float16[
   }
 })";
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
+std::string exchanged(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
   return text;
 }
 
-std::string twice(const std::string& work) { return replaced(kTwice, "WORK", work); }
+std::string twice(const std::string& work) { return exchanged(kTwice, "WORK", work); }
 
 // With so many iterations in all blocks.
-std::string of_steps(const std::string& steps) { return replaced(twice("kept[i, j]"), "bx * 2", steps); }
+std::string of_steps(const std::string& steps) { return exchanged(twice("kept[i, j]"), "bx * 2", steps); }
 
 const std::vector<Chain>& chains() {
   static const std::vector<Chain> all{
@@ -158,13 +158,13 @@ TEST(ProductChains, AgreeWithTheInterpreter) {
 // Their numbers are those of the rows of `k`, which are known at launch alone.
 TEST(ProductChains, OfAnyNumberOfIterations) {
   const auto rows = [](const std::string& n) {
-    std::string text = replaced(twice("kept[i, j]"), "bx * 2", "((" + n + " + 31) // 32)");
+    std::string text = exchanged(twice("kept[i, j]"), "bx * 2", "((" + n + " + 31) // 32)");
     for (const std::string tensor : {"k", "v", "w"})
-      text = replaced(text, " " + tensor + ": float16[128, 64]", " " + tensor + ": float16[" + n + ", 64]");
+      text = exchanged(text, " " + tensor + ": float16[128, 64]", " " + tensor + ": float16[" + n + ", 64]");
     return text;
   };
   EmulatedBatch batch(Architecture::sm_90a);
-  const ir::Program program = parse(replaced(rows("n"), "program twice(", "program twice<n: int32>("));
+  const ir::Program program = parse(exchanged(rows("n"), "program twice(", "program twice<n: int32>("));
   const auto added = batch.add(targets::gpu::for_usual_tensors(program));
   ASSERT_TRUE(added.ok()) << added.error().message;
   EXPECT_THAT(batch.source(*added), HasSubstr("wgmma_wait<1>();"));
@@ -180,33 +180,33 @@ TEST(ProductChains, StayInOrderWhereTheyMust) {
   std::string wide = kOnline;
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
            {"128, 32", "128, 256"}, {"[32, 64]", "[256, 64]"}, {"t * 32", "t * 256"}, {"+32", "+256"}})
-    wide = replaced(wide, from, to);
-  const std::string held = replaced(plain, "fragment kept", "shared own: float16[32, 64]\n    fragment kept");
-  const std::string pair = replaced(held, "own: float16[", "own: float16[2, ");
+    wide = exchanged(wide, from, to);
+  const std::string held = exchanged(plain, "fragment kept", "shared own: float16[32, 64]\n    fragment kept");
+  const std::string pair = exchanged(held, "own: float16[", "own: float16[2, ");
   const std::vector<std::pair<std::string, std::string>> all{
-      {replaced(plain, "s[i, j] + float32(w_tile[j, 3])", "s[i, j] + sums[i, j] * float32(w_tile[j, 3])"),
+      {exchanged(plain, "s[i, j] + float32(w_tile[j, 3])", "s[i, j] + sums[i, j] * float32(w_tile[j, 3])"),
        "all work between the GEMMs needs what the second one uses"},
       {wide, "registers of each thread, which has 240"},
-      {replaced(plain, second, second + "      gemm sums += p @ w_tile policy full_row\n"),
+      {exchanged(plain, second, second + "      gemm sums += p @ w_tile policy full_row\n"),
        "the iteration has 3 GEMMs"},
-      {replaced(plain, second,
-                second + "      parallel i, j in 128, 64 {\n        sums[i, j] = sums[i, j] * 0.5\n      }\n"),
+      {exchanged(plain, second,
+                 second + "      parallel i, j in 128, 64 {\n        sums[i, j] = sums[i, j] * 0.5\n      }\n"),
        "more is computed after the second GEMM"},
       // Sixteen rows are too few for a warpgroup.
-      {replaced(plain, "gemm s = q_tile @ k_tile.T policy full_row",
-                "fill s = 0.0\n      serial part in 8 {\n        gemm s[part * 16 : +16, 0 : 32] = q_tile[part * 16 : "
-                "+16, 0 : 64] @ "
-                "k_tile.T\n      }"),
+      {exchanged(plain, "gemm s = q_tile @ k_tile.T policy full_row",
+                 "fill s = 0.0\n      serial part in 8 {\n        gemm s[part * 16 : +16, 0 : 32] = q_tile[part * 16 : "
+                 "+16, 0 : 64] @ "
+                 "k_tile.T\n      }"),
        "a GEMM is no wgmma that may be asynchronous"},
-      {replaced(replaced(held, "copy w[t", "copy v_tile -> own\n      copy w[t"), "@ v_tile", "@ own"),
+      {exchanged(exchanged(held, "copy w[t", "copy v_tile -> own\n      copy w[t"), "@ v_tile", "@ own"),
        "`own` is written by the iteration that multiplies it"},
-      {replaced(plain,
-                "gemm s =", "parallel i, j in 128, 32 {\n        s[i, j] = sums[i, j]\n      }\n      gemm s +="),
+      {exchanged(plain,
+                 "gemm s =", "parallel i, j in 128, 32 {\n        s[i, j] = sums[i, j]\n      }\n      gemm s +="),
        "the first GEMM needs the second one of the iteration before"},
-      {replaced(replaced(replaced(replaced(pair, "      copy v[t * 32 : +32, 0 : 64] -> v_tile\n", ""),
-                                  "gemm s =", "let side: int32 = t % 2\n      gemm s ="),
-                         "fill sums = 0.0", "fill sums = 0.0\n    fill own = 0.5"),
-                "@ v_tile", "@ own[side, 0 : 32, 0 : 64]"),
+      {exchanged(exchanged(exchanged(exchanged(pair, "      copy v[t * 32 : +32, 0 : 64] -> v_tile\n", ""),
+                                     "gemm s =", "let side: int32 = t % 2\n      gemm s ="),
+                           "fill sums = 0.0", "fill sums = 0.0\n    fill own = 0.5"),
+                 "@ v_tile", "@ own[side, 0 : 32, 0 : 64]"),
        "the second GEMM names values of its iteration"},
   };
   EmulatedBatch batch(Architecture::sm_90a);

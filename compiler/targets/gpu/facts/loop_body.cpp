@@ -153,6 +153,32 @@ bool LoopBody::may_move_together(const ir::Buffer& buffer) const {
   return all.stores == 0 || (all.stores == 1 && (all.loads == 0 || stored_last)) || loads_first(buffer);
 }
 
+std::vector<ir::Expr> LoopBody::early_loads(int64_t bytes) const {
+  std::vector<ir::Expr> early;
+  bool stores = false, is_choice = false;
+  for (const ir::Stmt& stmt : statements_) {
+    const auto* store = ir::as<ir::Store>(stmt);
+    stores = stores || (store && store->buffer->scope == ir::Scope::global);
+    ir::walk(
+        stmt, [](const ir::Stmt&) {},
+        [&](const ir::Expr& part) {
+          const auto* binary = ir::as<ir::Binary>(part);
+          const bool lazy =
+              binary && (binary->op == ir::BinaryOp::logical_and || binary->op == ir::BinaryOp::logical_or);
+          is_choice = is_choice || ((ir::as<ir::Select>(part) || lazy) && ir::has_loads(part));
+          const auto* load = ir::as<ir::Load>(part);
+          const bool may = load && load->buffer->scope == ir::Scope::global && may_move_together(load->buffer);
+          if (may && std::none_of(load->indices.begin(), load->indices.end(), [&](const ir::Expr& index) {
+                return mentions_values(index) || ir::has_loads(index);
+              }))
+            early.push_back(part);
+        });
+  }
+  for (const ir::Expr& load : early) bytes -= std::max<int64_t>(load->type.bytes(), 4);
+  if (!stores || is_choice || bytes < 0) early.clear();  // what is not chosen may lie outside of its tensor
+  return early;
+}
+
 // Whether an iteration loads all that it loads of the buffer before it stores, and no other one accesses what it
 // stores.
 bool LoopBody::loads_first(const ir::Buffer& buffer) const {

@@ -44,6 +44,9 @@ class LoopBody {
   // Whether lanes may move the buffer's elements together: each does one thing after the other on elements of its own,
   // so that all may load first and store last.
   bool may_move_together(const ir::Buffer& buffer) const;
+  // The loads of tensors, where the loop also stores to tensors, that may come before the stores of all iterations;
+  // none if an iteration's take more registers than `bytes`.
+  std::vector<ir::Expr> early_loads(int64_t bytes) const;
 
  private:
   struct Count {

@@ -28,9 +28,9 @@ using ir::Stmt;
 using Stmts = Lowering::Stmts;
 
 namespace {
-
-constexpr int64_t kMostRoundsAhead = 8;  // whose vectors are loaded before the first is used
-constexpr int64_t kMostUnrolled = 32;    // iterations of a loop that could be one of the machine
+constexpr int64_t kMostRoundsAhead = 8;   // whose vectors are loaded before the first is used
+constexpr int64_t kMostUnrolled = 32;     // iterations of a loop that could be one of the machine
+constexpr int64_t kMostBytesAhead = 128;  // of single elements, each in a register
 
 class LoopLowering {
  public:
@@ -71,7 +71,8 @@ class LoopLowering {
       if (lanes_ > 1) take_guard();
       Stmts first, rest;
       rounds_ = fragment_.register_count() / lanes_;
-      loads_first_ = lanes_ > 1 && rounds_ > 1 && rounds_ <= kMostRoundsAhead;
+      if (lanes_ == 1 && rounds_ > 1) early_ = body_.early_loads(kMostBytesAhead / rounds_);
+      loads_first_ = lanes_ > 1 ? rounds_ > 1 && rounds_ <= kMostRoundsAhead : !early_.empty();
       iteration(loads_first_ ? first : rest, rest);
       for (Stmts* part : {&first, &rest}) {
         for (size_t k = 0; k < modes.size() && !part->empty(); ++k) {
@@ -106,6 +107,7 @@ class LoopLowering {
   int64_t lanes_ = 1;
   int64_t rounds_ = 1;        // how often the lanes come round
   bool loads_first_ = false;  // of all rounds: no store holds back a load, and iterations do not depend on each other
+  std::vector<Expr> early_;   // of single elements, these loads
   // For each way in which a fragment is named: the register that each register of the loop stands for, as multiples of
   // digits.
   struct Map {
@@ -214,7 +216,7 @@ class LoopLowering {
     if (lanes_ > 1)
       in_lanes(at, before, rest);
     else
-      rest = element(at);
+      rest = element(at, before);
     if (condition) lowering_.facts.forget(assumed);
     const auto append = [&](Stmts part, Stmts& to) {
       if (condition && !part.empty())
@@ -242,7 +244,8 @@ class LoopLowering {
   class Placer;
   std::optional<Vector> vector_of(const Buffer& buffer, const std::vector<Expr>& given, Placer& placer, Stmts& lets);
   VectorMove moved(const Vector& vector, bool stores);
-  Stmts element(const Indices& at);
+  Stmts element(const Indices& at, Stmts& before);
+  Expr place_of_round(int64_t weight, size_t first) const;
   void in_lanes(const Indices& at, Stmts& loads, Stmts& out);
 };
 
@@ -421,9 +424,26 @@ void LoopLowering::store_matrices(Stmts& out) const {
   }
 }
 
-Stmts LoopLowering::element(const Indices& at) {
+// Among the registers of all rounds, whose digits begin with this one.
+Expr LoopLowering::place_of_round(int64_t weight, size_t first) const {
+  Expr place = ir::int_imm(0);
+  for (size_t k = first; k < digits_.size(); weight *= fragment_.registers().modes()[k].extent, ++k)
+    place = plus(place, times(digits_[k], weight));
+  return place;
+}
+
+Stmts LoopLowering::element(const Indices& at, Stmts& before) {
   Placer placer(*this, at);
   Stmts out;
+  for (const Expr& part : early_) {
+    const Buffer& tensor = ir::as<ir::Load>(part)->buffer;
+    const Expr value = placer.rewrite(part);
+    const bool varies = std::any_of(vars_.begin(), vars_.end(), [&](auto& var) { return ir::mentions(value, var); });
+    const Buffer registers = lowering_.local(tensor->name + "_v", tensor->type, varies ? rounds_ : 1);
+    const Expr place = varies ? place_of_round(1, 0) : ir::int_imm(0);
+    before.push_back(ir::make_stmt(ir::Store{registers, {place}, value}, span()));
+    placer.loads.emplace(part.get(), ir::load(registers, {place}, part->span));
+  }
   for (const Stmt& stmt : body_.statements()) out.push_back(placer.rewrite(stmt));
   return out;
 }
@@ -520,10 +540,7 @@ void LoopLowering::decide() {
 
 VectorMove LoopLowering::moved(const Vector& vector, bool stores) {
   const int64_t rounds = loads_first_ && !stores ? rounds_ : 1;
-  Expr place = ir::int_imm(0);
-  int64_t weight = lanes_;
-  for (size_t k = 1; rounds > 1 && k < digits_.size(); weight *= fragment_.registers().modes()[k].extent, ++k)
-    place = plus(place, times(digits_[k], weight));
+  const Expr place = rounds > 1 ? place_of_round(lanes_, 1) : ir::int_imm(0);
   return {vector, lowering_.local(vector.buffer->name + "_v", vector.buffer->type, lanes_ * rounds), place};
 }
 
