@@ -1,6 +1,8 @@
 #include "compiler/targets/cuda/codegen.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "compiler/ir/cluster.h"
 #include "compiler/ir/effects.h"
@@ -231,7 +233,17 @@ class LaunchEmitter {
     }
     if (!ir::mentions(kernel.body, lowered_.thread)) return;
     name(lowered_.thread, number);
+    assume_threads(kernel);
     operations_.add(c::Operation::integer, 2 * static_cast<int64_t>(kernel.threads.size() - 1));
+  }
+
+  // NVRTC does not conclude from launch bounds which of the guarded iterations of a loop all threads have: each would
+  // be a branch, and its loads would wait for each other. Products have no such loops in their way.
+  void assume_threads(const ir::Kernel& kernel) {
+    const bool guards = ir::contains(kernel.body, [](const ir::Stmt& stmt) { return ir::as<ir::If>(stmt) != nullptr; });
+    if (!guards || lowered_.multiplies) return;
+    const int64_t count = std::accumulate(kernel.threads.begin(), kernel.threads.end(), int64_t{1}, std::multiplies{});
+    context_.declarations.line("assume_below({}, {});", context_.names.of(lowered_.thread), count);
   }
 
   bool is_under_another(const ir::Buffer& buffer) const {
