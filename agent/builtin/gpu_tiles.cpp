@@ -170,10 +170,13 @@ class Chooser {
   }
 };
 
+constexpr double kNoMatter = 20e-6;  // seconds, about what launching PyTorch's kernels takes
+
 // Few results of long sums want blocks that share a sum, which these kernels have not and PyTorch's library has.
 bool splits_better(gpu::GemmProblem problem, const gpu::Tiles& tiles, const gpu::Machine& hardware) {
   constexpr double kWorthACall = 1.5;
   problem.may_split = true;
+  if (tiles.estimate.seconds < kNoMatter) return false;
   const auto split = gpu::recommend(problem, hardware, 1);
   return !split.empty() && tiles.estimate.seconds > kWorthACall * split.front().estimate.seconds;
 }
@@ -192,8 +195,7 @@ void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& 
 }
 
 bool has_too_few_blocks(const TilePlan& plan, int64_t bytes, const targets::gpu::Machine& machine) {
-  constexpr double kPasses = 6;        // of PyTorch over the same bytes
-  constexpr double kNoMatter = 20e-6;  // seconds, about what launching its kernels takes
+  constexpr double kPasses = 6;  // of PyTorch over the same bytes
   const double of_one = machine.cache_rate * machine.clock, size = static_cast<double>(bytes);
   const double ours = size / (static_cast<double>(plan.blocks()) * of_one);
   return ours > kNoMatter && ours > kPasses * size / machine.memory_rate;

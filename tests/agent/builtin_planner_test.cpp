@@ -90,6 +90,17 @@ TEST_F(Algebra, KnownNumbersAreComputed) {
   EXPECT_TRUE(std::isnan(*build.number(build.map(ScalarOp::maximum, {build.constant(1), build.constant(NAN)}))));
 }
 
+TEST_F(Algebra, TanhOfSoftplusIsAQuotient) {
+  const auto tanh_of = [&](double threshold, ScalarOp comparison = ScalarOp::gt) {
+    const int x = source({8}), smooth = build.map(ScalarOp::log1p, {build.map(ScalarOp::exp, {x})});
+    const int beyond = build.map(comparison, {x, build.constant(threshold)});
+    return build.at(build.map(ScalarOp::tanh, {build.map(ScalarOp::select, {beyond, x, smooth})})).op;
+  };
+  EXPECT_EQ(tanh_of(20), ScalarOp::div);
+  EXPECT_EQ(tanh_of(2), ScalarOp::tanh);  // tanh(2) is not 1
+  EXPECT_EQ(tanh_of(20, ScalarOp::lt), ScalarOp::tanh);
+}
+
 TEST_F(Algebra, NestedScalesFold) {
   int scaled =
       build.map(ScalarOp::mul, {build.map(ScalarOp::mul, {source({8}), build.constant(0.5)}), build.constant(4)});

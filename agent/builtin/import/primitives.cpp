@@ -167,10 +167,11 @@ std::string result_dtype(const PrimitiveBuilder& builder, ScalarOp op, const std
 
 }  // namespace
 
-// Rules that need no new primitive: neutral elements, double negation, nested constants.
+// Neutral elements, double negation, nested constants, functions of functions.
 std::optional<int> PrimitiveBuilder::simplified(ScalarOp op, const std::vector<int>& args) {
   if (op == ScalarOp::neg && at(args[0]).kind == Primitive::Kind::map && at(args[0]).op == ScalarOp::neg)
     return at(args[0]).args[0];
+  if (op == ScalarOp::tanh) return tanh_of_softplus(args[0]);
   if (args.size() != 2) return std::nullopt;
   auto a = number(args[0]), b = number(args[1]);
   if (a && b && at(args[0]).shape.empty() && at(args[1]).shape.empty())
@@ -189,6 +190,22 @@ std::optional<int> PrimitiveBuilder::simplified(ScalarOp op, const std::vector<i
                inner.op == op && number(inner.args[1]) && is_float(inner.dtype);
   if (nests) return map(op, {inner.args[0], constant(*fold(op, *number(inner.args[1]), *b), inner.dtype)});
   return std::nullopt;
+}
+
+// tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2): one function instead of three. From 20 on it is 1 in every
+// type, and a softplus that is x from 10 on has the same tanh.
+std::optional<int> PrimitiveBuilder::tanh_of_softplus(int arg) {
+  constexpr double kLeastThreshold = 10, kOne = 20;
+  const auto is = [&](int id, ScalarOp op) { return at(id).kind == Primitive::Kind::map && at(id).op == op; };
+  if (!is(arg, ScalarOp::select)) return std::nullopt;
+  const int condition = at(arg).args[0], x = at(arg).args[1], smooth = at(arg).args[2];
+  if (!is(smooth, ScalarOp::log1p) || !is(at(smooth).args[0], ScalarOp::exp)) return std::nullopt;
+  if (at(at(smooth).args[0]).args[0] != x || !is(condition, ScalarOp::gt) || at(condition).args[0] != x)
+    return std::nullopt;
+  if (number(at(condition).args[1]).value_or(0) < kLeastThreshold) return std::nullopt;
+  const int e = map(ScalarOp::exp, {map(ScalarOp::minimum, {x, constant(kOne)})});
+  const int n = map(ScalarOp::mul, {e, map(ScalarOp::add, {e, constant(2)})});
+  return map(ScalarOp::div, {n, map(ScalarOp::add, {n, constant(2)})});
 }
 
 // Of numbers that are known.

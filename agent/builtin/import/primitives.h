@@ -98,6 +98,7 @@ class PrimitiveBuilder {
   int shared(Primitive primitive);
   void convert_numbers(ScalarOp op, const std::string& dtype, std::vector<int>& args);
   std::optional<int> simplified(ScalarOp op, const std::vector<int>& args);
+  std::optional<int> tanh_of_softplus(int arg);
   std::optional<int> computed(ScalarOp op, const std::vector<int>& args);
 };
 

@@ -5,9 +5,9 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def logsumexp_chain(M, N, block_M=1, dtype="float32"):
+def leaky_relu_logsumexp_tanh(M, N, block_M=1, dtype="float32"):
     @T.prim_func
-    def logsumexp_chain_kernel(
+    def leaky_relu_logsumexp_tanh_kernel(
         x: T.Tensor((M, N), dtype),
         bias: T.Tensor((N,), dtype),
         out: T.Tensor((M,), dtype),
@@ -29,9 +29,11 @@ def logsumexp_chain(M, N, block_M=1, dtype="float32"):
             T.reduce_sum(tile, total, dim=1)
             for i in T.Parallel(block_M):
                 level = T.log(total[i]) + shift[i]
-                out[bx * block_M + i] = level * T.tanh(T.if_then_else(level > 20.0, level, T.log1p(T.exp(level))))
+                exp = T.exp(T.min(20.0, level))
+                mul_2 = exp * (exp + 2.0)
+                out[bx * block_M + i] = level * (mul_2 / (mul_2 + 2.0))
 
-    return logsumexp_chain_kernel
+    return leaky_relu_logsumexp_tanh_kernel
 
 
 class ModelNew(nn.Module):
@@ -39,7 +41,7 @@ class ModelNew(nn.Module):
         super().__init__()
         self.bias = nn.Parameter(torch.randn(classes))
         self.scale = scale
-        self.logsumexp_chain = logsumexp_chain(2048, 4096)
+        self.leaky_relu_logsumexp_tanh = leaky_relu_logsumexp_tanh(2048, 4096)
 
     def forward(self, x):
-        return self.logsumexp_chain(x, self.bias).view(2048, 1)
+        return self.leaky_relu_logsumexp_tanh(x, self.bias).view(2048, 1)
