@@ -79,6 +79,8 @@ TEST_F(OddModels, KeepRunningStatisticsInTheirKernels) {
                              HasSubstr("self.left.num_batches_tracked,")));
 }
 
+TEST_F(OddModels, ReadStatisticsBeforeTheyChange) { expect_verified("statistics_before"); }
+
 // What several calls read, once: some views copy.
 TEST_F(OddModels, TakeSharedViewsOnce) {
   expect_verified("shared_views");

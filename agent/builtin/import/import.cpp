@@ -110,11 +110,59 @@ class Import {
     // Dropout that does nothing is an identity, not a draw.
     if (node.op == "aten::dropout" || node.op == "aten::feature_dropout") forced = options_.calls.count(index) > 0;
     forced = forced || touches(node, is_complex) || touches(node, is_empty);  // kernels know neither
+    const std::vector<int> buffers = changed_buffers(node);
+    for (int buffer : buffers) TRY(check_change(index, node, buffer));
     std::vector<int> results;
     if (!forced) results = handle(index, node);
-    if (results.empty()) return add_call(index);
-    bind(node, results);
+    if (!results.empty()) {
+      bind(node, results);
+      return {};
+    }
+    const auto call = static_cast<int>(primitives_.nodes.size());
+    TRY(add_call(index));
+    for (int buffer : buffers) {
+      primitives_.nodes[static_cast<size_t>(call)].effect = true;
+      order_update(index, buffer, call);
+    }
     return {};
+  }
+
+  // What the operator changes although it is none that works in place: running statistics.
+  std::vector<int> changed_buffers(const eval::GraphNode& node) {
+    constexpr size_t kMean = 3, kVariance = 4, kTraining = 5;
+    std::vector<int> buffers;
+    const bool is_norm = node.op == "aten::batch_norm" || node.op == "aten::instance_norm";
+    if (!is_norm || node.args.size() <= kTraining) return buffers;
+    auto* training = std::get_if<bool>(&node.args[kTraining].data);
+    for (size_t position : {kMean, kVariance})
+      if (const int* id = node.args[position].value_id(); id && training && *training && primitive_of(*id) >= 0)
+        buffers.push_back(primitive_of(*id));
+    return buffers;
+  }
+
+  // What has the buffer's memory through another primitive would miss the change, and what is a copy of it would not.
+  Status check_change(int index, const eval::GraphNode& node, int buffer) {
+    if (primitives_.at(buffer).kind != Primitive::Kind::source) return unsupported(node, kSeenAsView);
+    const int memory = uses_.storage(primitives_.at(buffer).value);
+    if (is_read_later(index, [&](int id) { return uses_.storage(id) == memory && primitive_of(id) != buffer; }))
+      return unsupported(node, kSeenAsView);
+    keep_copy(index, buffer, memory);
+    return {};
+  }
+
+  // Copies of what is about to change, and what is equal to it, were read where it stands.
+  void keep_copy(int index, int changed, int memory) {
+    const auto is_copy = [&](int id) { return uses_.storage(id) != memory && primitive_of(id) == changed; };
+    if (!is_read_later(index, is_copy)) return;
+    const Primitive& what = primitives_.at(changed);
+    const int copy = builder_.add({.kind = Primitive::Kind::map,
+                                   .op = ScalarOp::cast,
+                                   .args = {changed},
+                                   .shape = what.shape,
+                                   .dtype = what.dtype,
+                                   .hint = "before"});
+    for (int id = 0; id < static_cast<int>(graph_.values.size()); ++id)
+      if (is_copy(id)) primitive_of(id) = copy;
   }
 
   // Whether such a value comes in or out.
@@ -130,31 +178,17 @@ class Import {
     auto found = handlers().find(node.op);
     if (found == handlers().end() || !all_tensors_known(node)) return {};
     NodeImport view(graph_, node, primitives_, builder_, options_.lerps.count(index) > 0);
-    std::vector<int> updates;
     const size_t before = primitives_.nodes.size();
     std::vector<int> results = found->second(view);
     for (size_t id = before; id < primitives_.nodes.size(); ++id)
-      if (primitives_.nodes[id].kind == Primitive::Kind::update) updates.push_back(static_cast<int>(id));
-    if (std::all_of(updates.begin(), updates.end(), [&](int id) { return is_seen_alone(index, id); })) {
-      for (int id : updates) order_update(index, id);
-      return results;
-    }
-    for (int id : updates) primitives_.nodes[static_cast<size_t>(id)].effect = false;
-    return {};
-  }
-
-  // What has the buffer's memory through another primitive would miss the change.
-  bool is_seen_alone(int index, int update) {
-    const int changed = primitives_.at(update).args[0];
-    if (primitives_.at(changed).kind != Primitive::Kind::source) return false;
-    const int memory = uses_.storage(primitives_.at(changed).value);
-    return !is_read_later(index, [&](int id) { return uses_.storage(id) == memory && primitive_of(id) != changed; });
+      if (primitives_.nodes[id].kind == Primitive::Kind::update)
+        order_update(index, primitives_.nodes[id].args[0], static_cast<int>(id));
+    return results;
   }
 
   // Unlike other effects an update has a place among those only that read or change the same buffer: kernels that do it
   // stand where their results are wanted.
-  void order_update(int index, int update) {
-    const int changed = primitives_.at(update).args[0];
+  void order_update(int index, int changed, int update) {
     const int memory = uses_.storage(primitives_.at(changed).value);
     order_readers(changed, update);
     if (!is_read_later(index, [&](int id) { return primitive_of(id) == changed; })) return;
@@ -163,11 +197,16 @@ class Import {
     rebind(changed, memory, fresh);
   }
 
-  // Those so far of what `effect` changes come before it.
+  // Those so far of what `effect` changes, as it is or through views, come before it.
   void order_readers(int changed, int effect) {
+    std::set<int> seen = {changed};
     for (int id = 0; id < effect; ++id) {
-      auto& args = primitives_.nodes[static_cast<size_t>(id)].args;
-      if (std::count(args.begin(), args.end(), changed)) primitives_.order.emplace_back(id, effect);
+      const Primitive& p = primitives_.at(id);
+      if (std::none_of(p.args.begin(), p.args.end(), [&](int arg) { return seen.count(arg) > 0; })) continue;
+      if (p.kind == Primitive::Kind::view)
+        seen.insert(id);
+      else
+        primitives_.order.emplace_back(id, effect);
     }
   }
 
@@ -258,9 +297,7 @@ class Import {
     const eval::GraphNode& node = graph_.nodes[static_cast<size_t>(index)];
     if (graph_.values[static_cast<size_t>(value)].kind == eval::GraphValue::Kind::input)
       return unsupported(node, "changes an input of the model in place");
-    // Equal to what was there before, and read where it stands.
-    if (is_read_later(index, [&](int id) { return uses_.storage(id) != memory && primitive_of(id) == changed; }))
-      return unsupported(node, "changes in place a tensor of which a copy is used later");
+    keep_copy(index, changed, memory);
     TRY(add_call(index));
     int effect = static_cast<int>(primitives_.nodes.size()) - 1;
     primitives_.nodes.back().effect = true;

@@ -101,7 +101,9 @@ void update_running(NodeImport& in, Statistics observed, double count) {
     if (!in.lerps) {
       int step = build.map(ScalarOp::mul, {build.map(ScalarOp::sub, {value, sources[i]}), build.constant(momentum)});
       value = build.map(ScalarOp::add, {sources[i], step}, "running");
-      value = build.cast(value, build.at(sources[i]).dtype);
+      // Its own, also where the model computes the same: it lies where the next update changes it.
+      Primitive own = build.at(build.cast(value, build.at(sources[i]).dtype));
+      value = build.add(std::move(own));
       weight = 1;
     }
     build.add({.kind = Primitive::Kind::update, .number = weight, .args = {sources[i], value}, .effect = true});
