@@ -81,6 +81,8 @@ TEST_F(OddModels, KeepRunningStatisticsInTheirKernels) {
 
 TEST_F(OddModels, ReadStatisticsBeforeTheyChange) { expect_verified("statistics_before"); }
 
+TEST_F(OddModels, ReturnCopiesWhereTheModelDoes) { expect_verified("returned_copies"); }
+
 // What several calls read, once: some views copy.
 TEST_F(OddModels, TakeSharedViewsOnce) {
   expect_verified("shared_views");

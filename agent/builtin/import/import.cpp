@@ -64,7 +64,7 @@ class Import {
     }
     std::vector<int> outputs;
     collect_values(graph_.outputs, outputs);
-    for (int id : outputs) primitives_.outputs.push_back(primitive_of(id));
+    for (int id : outputs) primitives_.outputs.push_back(returned(id));
     primitives_.drop_dead();
     return std::move(primitives_);
   }
@@ -140,6 +140,25 @@ class Import {
     return buffers;
   }
 
+  int copied(int id, std::string hint) {
+    Primitive copy = primitives_.at(id);
+    return builder_.add({.kind = Primitive::Kind::map,
+                         .op = ScalarOp::cast,
+                         .args = {id},
+                         .shape = std::move(copy.shape),
+                         .dtype = std::move(copy.dtype),
+                         .hint = std::move(hint)});
+  }
+
+  // What is equal to an input or a weight, but not its memory, is not either where it is returned.
+  int returned(int value) {
+    const int id = primitive_of(value);
+    int behind = id;
+    while (behind >= 0 && primitives_.at(behind).kind == Primitive::Kind::view) behind = primitives_.at(behind).args[0];
+    if (behind < 0 || primitives_.at(behind).kind != Primitive::Kind::source) return id;
+    return uses_.storage(value) == uses_.storage(primitives_.at(behind).value) ? id : copied(id, "");
+  }
+
   // What has the buffer's memory through another primitive would miss the change, and what is a copy of it would not.
   Status check_change(int index, const eval::GraphNode& node, int buffer) {
     if (primitives_.at(buffer).kind != Primitive::Kind::source) return unsupported(node, kSeenAsView);
@@ -154,13 +173,7 @@ class Import {
   void keep_copy(int index, int changed, int memory) {
     const auto is_copy = [&](int id) { return uses_.storage(id) != memory && primitive_of(id) == changed; };
     if (!is_read_later(index, is_copy)) return;
-    const Primitive& what = primitives_.at(changed);
-    const int copy = builder_.add({.kind = Primitive::Kind::map,
-                                   .op = ScalarOp::cast,
-                                   .args = {changed},
-                                   .shape = what.shape,
-                                   .dtype = what.dtype,
-                                   .hint = "before"});
+    const int copy = copied(changed, "before");
     for (int id = 0; id < static_cast<int>(graph_.values.size()); ++id)
       if (is_copy(id)) primitive_of(id) = copy;
   }
