@@ -83,6 +83,8 @@ TEST_F(OddModels, ReadStatisticsBeforeTheyChange) { expect_verified("statistics_
 
 TEST_F(OddModels, ReturnCopiesWhereTheModelDoes) { expect_verified("returned_copies"); }
 
+TEST_F(OddModels, HoldNumbersThatAreNone) { expect_verified("not_a_number"); }
+
 // What several calls read, once: some views copy.
 TEST_F(OddModels, TakeSharedViewsOnce) {
   expect_verified("shared_views");

@@ -14,13 +14,14 @@ std::string compute_dtype(const std::string& dtype) {
 std::string number_text(double value, const std::string& dtype) {
   if (dtype == "bool") return value != 0 ? "True" : "False";
   if (!is_float(dtype)) return fmt::format("{}", static_cast<int64_t>(value));
+  if (std::isnan(value)) return "float(\"nan\")";
   if (std::isinf(value)) return fmt::format("{}T.infinity(\"{}\")", value < 0 ? "-" : "", compute_dtype(dtype));
   std::string text = fmt::format("{}", value);
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
 std::string ExpressionWriter::write_number(const Primitive& p) const {
-  auto named = numbers_.find(p.number);
+  auto named = std::isnan(p.number) ? numbers_.end() : numbers_.find(p.number);
   if (named != numbers_.end() && is_float(p.dtype)) return named->second;
   return number_text(p.number, p.dtype);
 }

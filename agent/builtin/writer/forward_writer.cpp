@@ -192,7 +192,8 @@ class ForwardWriter {
   // "[[1, 2], [3, 4]]"
   static std::string nested_text(const std::vector<double>& numbers, const std::vector<int64_t>& shape) {
     std::vector<std::string> items;
-    for (double number : numbers) items.push_back(fmt::format("{}", number));
+    for (double number : numbers)
+      items.push_back(std::isfinite(number) ? fmt::format("{}", number) : fmt::format("float(\"{}\")", number));
     for (size_t axis = shape.size(); axis-- > 0;) {
       const auto length = static_cast<size_t>(shape[axis]);
       std::vector<std::string> lists;
