@@ -217,6 +217,8 @@ std::string write_primitive(const PrimitiveGraph& graph, int id, const OperandTe
   const Primitive& p = graph.at(id);
   switch (p.kind) {
     case Primitive::Kind::constant:
+      if (!is_float(p.dtype))
+        return fmt::format("torch.tensor({}, dtype=torch.{})", static_cast<int64_t>(p.number), p.dtype);
       return fmt::format("torch.tensor({})", python_number(p.number));
     case Primitive::Kind::map:
       return write_map(graph, p, text);
