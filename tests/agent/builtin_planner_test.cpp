@@ -87,6 +87,12 @@ TEST_F(Algebra, KnownNumbersAreComputed) {
   EXPECT_DOUBLE_EQ(build.number(build.map(ScalarOp::minimum, {log, build.constant(2)})).value(), 2);
   const int halves = build.map(ScalarOp::div, {build.constant(1, "int64"), build.constant(2, "int64")});
   EXPECT_EQ(build.at(halves).dtype, "float32");
+  const auto product = [&](double a, double b, const char* dtype) {
+    return build.number(build.map(ScalarOp::mul, {build.constant(a, dtype), build.constant(b, dtype)}));
+  };
+  EXPECT_EQ(product(6, 7, "int64"), 42);
+  EXPECT_FALSE(product(1e18, 16, "int64"));  // wraps
+  EXPECT_FALSE(product(16, 16, "uint8"));
   EXPECT_TRUE(std::isnan(*build.number(build.map(ScalarOp::maximum, {build.constant(1), build.constant(NAN)}))));
 }
 

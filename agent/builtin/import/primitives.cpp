@@ -104,6 +104,11 @@ std::optional<double> fold(ScalarOp op, double a, double b) {
   }
 }
 
+// Narrower integers wrap, and wider ones are no doubles.
+bool holds(const std::string& dtype, double value) {
+  return is_float(dtype) || ((dtype == "int32" || dtype == "int64") && std::abs(value) < 2147483648.0);
+}
+
 // Of floats; `b` counts where there are two.
 std::optional<double> fold_real(ScalarOp op, double a, double b) {
   switch (op) {
@@ -175,7 +180,8 @@ std::optional<int> PrimitiveBuilder::simplified(ScalarOp op, const std::vector<i
   if (args.size() != 2) return std::nullopt;
   auto a = number(args[0]), b = number(args[1]);
   if (a && b && at(args[0]).shape.empty() && at(args[1]).shape.empty())
-    if (auto value = fold(op, *a, *b)) return constant(*value, at(args[0]).dtype);
+    if (auto value = fold(op, *a, *b); value && holds(at(args[0]).dtype, *value))
+      return constant(*value, at(args[0]).dtype);
   bool keeps_left = b && at(args[1]).shape.size() <= at(args[0]).shape.size() && numel(at(args[1]).shape) <= 1;
   bool same_kind = is_float(at(args[0]).dtype) || !is_float(at(args[1]).dtype);
   if (keeps_left && same_kind) {
