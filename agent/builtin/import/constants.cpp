@@ -1,5 +1,7 @@
 #include "agent/builtin/import/constants.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -9,6 +11,22 @@ namespace tilepilot::agent::builtin {
 namespace {
 
 constexpr int64_t kLargest = 64;  // elements worth writing out
+
+// IEEE 754 binary16, and the upper half of a binary32.
+struct Half {
+  uint16_t bits;
+  operator double() const {
+    const int exponent = bits >> 10 & 0x1F, fraction = bits & 0x3FF;
+    const double size = exponent == 0x1F ? (fraction ? NAN : INFINITY)
+                        : exponent == 0  ? std::ldexp(fraction, -24)
+                                         : std::ldexp(fraction + 0x400, exponent - 25);
+    return bits & 0x8000 ? -size : size;
+  }
+};
+struct BFloat16 {
+  uint16_t bits;
+  operator double() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
+};
 
 // safetensors: the header's length in 8 bytes, a JSON header, the data.
 class TensorFile {
@@ -30,6 +48,11 @@ class TensorFile {
     if (type == "F64") return elements<double>(entry);
     if (type == "I64") return elements<int64_t>(entry);
     if (type == "I32") return elements<int32_t>(entry);
+    if (type == "I16") return elements<int16_t>(entry);
+    if (type == "I8") return elements<int8_t>(entry);
+    if (type == "U8" || type == "BOOL") return elements<uint8_t>(entry);
+    if (type == "F16") return elements<Half>(entry);
+    if (type == "BF16") return elements<BFloat16>(entry);
     return {};
   }
 

@@ -104,9 +104,10 @@ std::optional<double> fold(ScalarOp op, double a, double b) {
   }
 }
 
-// Narrower integers wrap, and wider ones are no doubles.
+// Narrower types round, overflow or wrap, and wider integers are no doubles.
 bool holds(const std::string& dtype, double value) {
-  return is_float(dtype) || ((dtype == "int32" || dtype == "int64") && std::abs(value) < 2147483648.0);
+  return dtype == "float32" || dtype == "float64" ||
+         ((dtype == "int32" || dtype == "int64") && std::abs(value) < 2147483648.0);
 }
 
 // Of floats; `b` counts where there are two.
@@ -221,7 +222,8 @@ std::optional<int> PrimitiveBuilder::computed(ScalarOp op, const std::vector<int
                      });
   if (!known) return std::nullopt;
   const auto value = fold_real(op, at(args.front()).number, at(args.back()).number);
-  return value ? std::optional(constant(*value, result_dtype(*this, op, args))) : std::nullopt;
+  const std::string dtype = result_dtype(*this, op, args);
+  return value && holds(dtype, *value) ? std::optional(constant(*value, dtype)) : std::nullopt;
 }
 
 int PrimitiveBuilder::map(ScalarOp op, std::vector<int> args, std::string hint) {
