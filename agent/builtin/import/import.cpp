@@ -153,9 +153,9 @@ class Import {
   // What is equal to an input or a weight, but not its memory, is not either where it is returned.
   int returned(int value) {
     const int id = primitive_of(value);
-    int behind = id;
-    while (behind >= 0 && primitives_.at(behind).kind == Primitive::Kind::view) behind = primitives_.at(behind).args[0];
-    if (behind < 0 || primitives_.at(behind).kind != Primitive::Kind::source) return id;
+    if (id < 0) return id;
+    const int behind = primitives_.behind_views(id);
+    if (primitives_.at(behind).kind != Primitive::Kind::source) return id;
     return uses_.storage(value) == uses_.storage(primitives_.at(behind).value) ? id : copied(id, "");
   }
 

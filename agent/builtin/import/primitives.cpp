@@ -10,6 +10,11 @@ namespace tilepilot::agent::builtin {
 
 bool is_float(const std::string& dtype) { return dtype.find("float") != std::string::npos; }
 
+int PrimitiveGraph::behind_views(int id) const {
+  while (at(id).kind == Primitive::Kind::view) id = at(id).args[0];
+  return id;
+}
+
 std::vector<std::vector<int>> PrimitiveGraph::users() const {
   std::vector<std::vector<int>> users(nodes.size());
   for (size_t id = 0; id < nodes.size(); ++id)

@@ -59,6 +59,8 @@ struct PrimitiveGraph {
 
   const Primitive& at(int id) const { return nodes[static_cast<size_t>(id)]; }
   std::vector<std::vector<int>> users() const;
+  // What views look at in the end; other primitives are themselves.
+  int behind_views(int id) const;
   // Removes what no output and no effect needs; ids change.
   void drop_dead();
 };

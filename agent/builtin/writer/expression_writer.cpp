@@ -26,11 +26,7 @@ std::string ExpressionWriter::write_number(const Primitive& p) const {
   return number_text(p.number, p.dtype);
 }
 
-const Primitive& ExpressionWriter::behind_views(int id) const {
-  const Primitive* p = &graph_.at(id);
-  while (p->kind == Primitive::Kind::view) p = &graph_.at(p->args[0]);
-  return *p;
-}
+const Primitive& ExpressionWriter::behind_views(int id) const { return graph_.at(graph_.behind_views(id)); }
 
 std::string ExpressionWriter::write(int id, int precedence) const {
   if (auto found = names_.find(id); found != names_.end()) return found->second;

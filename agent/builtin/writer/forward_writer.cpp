@@ -234,11 +234,6 @@ class ForwardWriter {
 
   bool is_view(int id) const { return graph_.at(id).kind == Kind::view && kernel_of(id) < 0; }
 
-  int looked_at(int id) const {
-    while (graph_.at(id).kind == Kind::view) id = graph_.at(id).args[0];
-    return id;
-  }
-
   // The statements behind an operand: itself, or what its views look at.
   int behind(int id) const {
     while (is_view(id) && !shared_views_.count(id)) id = graph_.at(id).args[0];
@@ -328,7 +323,7 @@ class ForwardWriter {
     for (auto [before, after] : graph_.order)
       for (int part : parts) {
         auto& args = graph_.at(part).args;
-        bool reads = std::any_of(args.begin(), args.end(), [&](int arg) { return looked_at(arg) == after; });
+        bool reads = std::any_of(args.begin(), args.end(), [&](int arg) { return graph_.behind_views(arg) == after; });
         if ((after == part || (graph_.at(after).kind == Kind::source && reads)) && is_statement(before)) emit(before);
       }
   }

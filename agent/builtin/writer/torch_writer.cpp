@@ -190,9 +190,8 @@ std::string write_map(const PrimitiveGraph& graph, const Primitive& p, const Ope
   if (std::all_of(p.args.begin(), p.args.end(),
                   [&](int arg) { return graph.at(arg).kind == Primitive::Kind::constant; }))
     args[0] = fmt::format("torch.tensor({}, dtype=torch.{})", args[0], graph.at(p.args[0]).dtype);
-  int behind = p.args[0];
-  while (graph.at(behind).kind == Primitive::Kind::view) behind = graph.at(behind).args[0];
-  if (p.op == ScalarOp::cast && graph.at(behind).kind == Primitive::Kind::source && graph.at(behind).dtype == p.dtype)
+  const Primitive& behind = graph.at(graph.behind_views(p.args[0]));
+  if (p.op == ScalarOp::cast && behind.kind == Primitive::Kind::source && behind.dtype == p.dtype)
     return args[0] + ".clone()";
   if (p.op == ScalarOp::cast) return fmt::format("{}.to(torch.{})", args[0], p.dtype);
   if (row.precedence > 0 && row.arity == 2 && row.torch[0] != 'l')
