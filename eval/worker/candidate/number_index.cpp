@@ -13,9 +13,10 @@ bool comparable(const at::Tensor& tensor, const at::Tensor& weight) {
   return tensor.numel() == weight.numel() && (both_float || tensor.scalar_type() == weight.scalar_type());
 }
 
+constexpr int64_t kFirst = 16;
+
 // The first elements in an element type. Empty for what a double cannot hold, which tells nothing.
 std::vector<double> first_numbers(const at::Tensor& tensor, at::ScalarType type) {
-  constexpr int64_t kFirst = 16;
   if (tensor.is_complex()) return {};
   const at::Tensor first = tensor.reshape({-1}).narrow(0, 0, std::min(kFirst, tensor.numel()));
   const at::Tensor numbers = first.to(type).to(at::kDouble).cpu().contiguous();
@@ -25,7 +26,11 @@ std::vector<double> first_numbers(const at::Tensor& tensor, at::ScalarType type)
 }  // namespace
 
 bool same_numbers(const at::Tensor& tensor, const at::Tensor& weight) {
-  return comparable(tensor, weight) && tensor.reshape({-1}).to(weight.scalar_type()).equal(weight.reshape({-1}));
+  const auto equal = [&](int64_t count) {
+    const at::Tensor numbers = tensor.reshape({-1}).narrow(0, 0, count).to(weight.scalar_type());
+    return numbers.equal(weight.reshape({-1}).narrow(0, 0, count));
+  };
+  return comparable(tensor, weight) && equal(std::min(kFirst, tensor.numel())) && equal(tensor.numel());
 }
 
 NumberIndex::NumberIndex(const std::vector<at::Tensor>& tensors) {
