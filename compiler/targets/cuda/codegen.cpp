@@ -1,8 +1,6 @@
 #include "compiler/targets/cuda/codegen.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 #include "compiler/ir/cluster.h"
 #include "compiler/ir/effects.h"
@@ -20,6 +18,7 @@
 #include "compiler/targets/cuda/target_lowering.h"
 #include "compiler/targets/cuda/wgmma.h"
 #include "compiler/targets/gpu/estimate/tiles.h"
+#include "compiler/targets/gpu/layout/infer.h"
 #include "compiler/targets/gpu/lower/lower.h"
 #include "compiler/targets/gpu/lower/resources.h"
 #include "compiler/targets/gpu/lower/warp_roles.h"
@@ -242,8 +241,7 @@ class LaunchEmitter {
   void assume_threads(const ir::Kernel& kernel) {
     const bool guards = ir::contains(kernel.body, [](const ir::Stmt& stmt) { return ir::as<ir::If>(stmt) != nullptr; });
     if (!guards || lowered_.multiplies) return;
-    const int64_t count = std::accumulate(kernel.threads.begin(), kernel.threads.end(), int64_t{1}, std::multiplies{});
-    context_.declarations.line("assume_below({}, {});", context_.names.of(lowered_.thread), count);
+    context_.declarations.line("assume_below({}, {});", context_.names.of(lowered_.thread), thread_count(kernel));
   }
 
   bool is_under_another(const ir::Buffer& buffer) const {
