@@ -11,6 +11,7 @@
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/thread_differences.h"
+#include "compiler/passes/unwritten_reads.h"
 
 namespace tilepilot::passes {
 
@@ -39,6 +40,7 @@ Stmt grid_barrier(const Stmt& body) {
 struct Part {
   std::vector<Stmt> body;
   std::unordered_set<const BufferData*> buffers;  // roots
+  std::unordered_set<const BufferData*> needed;   // of them, those that it may read before it has written them
   std::unordered_set<const VarData*> used;
 };
 
@@ -60,6 +62,7 @@ class Splitting {
                           "let it stand in the kernel itself, or open another `with T.Kernel(...)`");
       add(s);
     }
+    for (Part& part : parts_) find_needed(part);
     std::vector<Kernel> result;
     for (size_t i = parts_.size(); i-- > 0;) result.push_back(TRY(kernel_of(i)));  // later ones say what they need
     std::reverse(result.begin(), result.end());
@@ -91,6 +94,14 @@ class Splitting {
         });
   }
 
+  void find_needed(Part& part) const {
+    Kernel alone = kernel_;
+    alone.body = make_stmt(Block{part.body}, kernel_.body->span);
+    for (const UnwrittenRead& read : unwritten_reads(alone)) part.needed.insert(read.buffer.get());
+    for (const BufferData* memory : part.buffers)
+      if (memory->scope != Scope::fragment && memory->scope != Scope::local) part.needed.insert(memory);
+  }
+
   Error outlives(const std::string& name) const {
     return make_error(DiagnosticKind::unsupported_tile_feature, barrier_,
                       fmt::format("`{}` is used on both sides of a barrier of all blocks", name),
@@ -108,12 +119,16 @@ class Splitting {
       if (!uses_it(part)) continue;
       result.allocations.push_back(buffer);
       const auto at = parts_.begin() + static_cast<std::ptrdiff_t>(index);
-      const bool earlier = std::any_of(parts_.begin(), at, uses_it), later = std::any_of(at + 1, parts_.end(), uses_it);
-      if (!earlier && !later) continue;
-      if (!may_be_kept(*buffer)) return outlives(buffer->name);
+      const auto needs_it = [&](const Part& p) { return p.needed.count(memory_of(buffer)) > 0; };
+      const bool earlier = std::any_of(parts_.begin(), at, uses_it),
+                 later = std::any_of(at + 1, parts_.end(), needs_it);
       if (earlier) fresh.emplace(buffer.get(), copy_of(*buffer, fresh));
+      // What is kept is kept whole: also by a part that writes a share of it alone.
+      const bool given = earlier && (needs_it(part) || later);
+      if (!given && !later) continue;
+      if (!may_be_kept(*buffer)) return outlives(buffer->name);
       if (buffer->base) continue;  // with what it is a view of
-      if (earlier) body.push_back(move(buffer, false));
+      if (given) body.push_back(move(buffer, false));
       if (later) after.push_back(move(buffer, true));
     }
     const std::vector<Stmt> values = TRY(values_for(index));

@@ -1,6 +1,8 @@
 // Barriers of all blocks, run through the CPU backend and the reference interpreter.
 #include <gmock/gmock.h>
 
+#include "compiler/ir/text.h"
+#include "compiler/passes/grid_sync.h"
 #include "tests/tile/run_fixture.h"
 
 namespace tilepilot::stage {
@@ -77,6 +79,45 @@ TEST_F(GridSync, BlocksKeepWhatTheyHold) {
     const double mine = x->at(i), opposite = x->at(i / 32 * 32 + 31 - i % 32);
     return opposite + mine * 2 + 1 + mine * mine * 3;
   });
+}
+
+// What one part writes a share of, and a later one reads, goes through it whole.
+TEST_F(GridSync, BlocksKeepWhatIsWrittenInShares) {
+  load_kernel("            T.copy(X[row, 0], tile)\n            P[row] = 1.0\n", R"(
+            for j in T.Parallel(N // 2):
+                tile[j] = P[other] * 5.0
+            T.sync_grid()
+            T.copy(tile, Y[row, 0])
+)");
+  const Array x = random_array(ir::kFloat32, {8, 32}, 1), p = random_array(ir::kFloat32, {8}, 2);
+  expect_near(call("build()(x0, x1)", {x, p}), 1e-6, [&](int64_t i) { return i % 32 < 16 ? 5.0 : x->at(i); });
+}
+
+// A tile that each part fills before it reads takes no memory between them.
+TEST_F(GridSync, BlocksForgetWhatIsWrittenAnew) {
+  SourceMap sources;
+  DiagnosticList diagnostics;
+  const int32_t file = sources.add("sums.ir", R"(program sums(x: float32[4, 64], y: float32[4, 64]) {
+  kernel bx in 4 threads 32 {
+    fragment t: float32[64]
+    fragment r: float32[1]
+    copy x[bx : +1, 0 : 64] -> t
+    reduce sum t -> r axis 0
+    sync grid
+    serial k in 2 {
+      copy x[bx : +1, 0 : 64] -> t
+      parallel j in 64 {
+        y[bx, j] = t[j] + r[0]
+      }
+    }
+  }
+})");
+  const auto program = ir::read_text(sources, file, diagnostics);
+  ASSERT_TRUE(program);
+  const auto split = passes::grid_sync(*program);
+  ASSERT_TRUE(split.ok()) << split.error().message;
+  ASSERT_EQ(split->workspaces.size(), 1);
+  EXPECT_EQ(split->workspaces[0]->name, "r");
 }
 
 TEST_F(GridSync, StandsInTheKernelItself) {
