@@ -24,6 +24,7 @@
 #include "compiler/targets/gpu/layout/normalize.h"
 #include "compiler/targets/gpu/layout/tile_sources.h"
 #include "compiler/targets/gpu/schedule/async_gemms.h"
+#include "compiler/targets/gpu/schedule/deferred_reductions.h"
 #include "compiler/targets/gpu/schedule/first_clear.h"
 #include "compiler/targets/gpu/schedule/software_pipeline.h"
 #include "compiler/targets/gpu/schedule/tma_stores.h"
@@ -178,8 +179,8 @@ Result<ir::Program> prepare(const ir::Program& program) {
   for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(with_lanes_of_sums(kernel));
   current = passes::simplify(current);
   for (ir::Kernel& kernel : current.kernels)
-    kernel =
-        with_copied_sources(with_clears_in_gemms(with_clears_first(with_box_copies(with_values_in_indices(kernel)))));
+    kernel = with_deferred_reductions(
+        with_copied_sources(with_clears_in_gemms(with_clears_first(with_box_copies(with_values_in_indices(kernel))))));
   return passes::pack_nibbles_side_by_side(current);
 }
 
