@@ -42,8 +42,11 @@ class Chooser {
     const bool any_reduced =
         std::any_of(plan_.loops.begin(), plan_.loops.end(), [](auto& loop) { return loop.reduced; });
     if (!any_reduced) return elementwise();
-    if (plan_.loops.back().reduced) return rows();
-    columns();
+    if (plan_.loops.back().reduced)
+      rows();
+    else
+      columns();
+    share();
   }
 
  private:
@@ -167,6 +170,92 @@ class Chooser {
     width = std::min(width, extent(last_));
     const int64_t most = std::max<int64_t>(1, kThreads * kOfThread / width);
     set(other, pick_block(extent(other), most), last_, width, kThreads);
+  }
+
+  // Blocks share a reduction where there are too few of them to keep the memory busy, and enough to read that the
+  // launches between the phases do not matter.
+  void share() {
+    constexpr double kWorth = 0.75;
+    constexpr size_t kFreeAxes = 2;  // of the three that a grid has
+    if (plan_.resident() || kept_loops() > kFreeAxes) return;
+    const TilePlan alone = plan_;
+    const double before = seconds(alone);
+    TilePlan best = alone;
+    for (TilePlan& plan : divisible()) {
+      split(plan);
+      if (plan.split > 1 && seconds(plan) < seconds(best)) best = plan;
+    }
+    if (seconds(best) < kWorth * before) plan_ = best;
+  }
+
+  // The plan as it is, and, of sums over rows, with columns that whole vectors of a warp read.
+  std::vector<TilePlan> divisible() const {
+    constexpr int64_t kVector = 16, kLanes = 32, kOfThread = 16;
+    if (plan_.loop(last_).reduced) return {plan_};
+    TilePlan wide = plan_;
+    wide.column_block = std::min(extent(last_), kVector / element().bytes() * kLanes);
+    wide.row_block = pick_block(extent(plan_.row), std::max<int64_t>(1, plan_.threads * kOfThread / wide.column_block));
+    return {wide, plan_};
+  }
+
+  size_t kept_loops() const {
+    return static_cast<size_t>(std::count_if(plan_.loops.begin(), plan_.loops.end(), [&](auto& loop) {
+      return !loop.reduced && !plan_.whole(static_cast<int>(&loop - plan_.loops.data()));
+    }));
+  }
+
+  static int64_t kept_blocks(const TilePlan& plan) {
+    int64_t count = plan.split;
+    for (int i = 0; i < static_cast<int>(plan.loops.size()); ++i)
+      if (!plan.loop(i).reduced) count *= plan.steps(i);
+    return count;
+  }
+
+  // Blocks that run at once on a multiprocessor.
+  static int64_t at_once(const TilePlan& plan) { return std::max<int64_t>(1, gpu::kMostThreadsOfBlock / plan.threads); }
+
+  // Along the reduced loop that gives blocks the most even work.
+  void split(TilePlan& plan) const {
+    constexpr int64_t kMostResults = 8192;  // of all parts, which one block holds to put them together
+    int64_t results = 1;
+    for (const int i : {plan.row, plan.column})
+      if (i >= 0 && !plan.loop(i).reduced) results *= plan.block(i);
+    const int64_t even = of_part(hardware_.multiprocessors * at_once(plan), kept_blocks(plan));
+    const int64_t wanted = std::clamp<int64_t>(kMostResults / results, 1, even);
+    double most = 1;
+    for (int i = 0; i < static_cast<int>(plan.loops.size()); ++i) {
+      if (!plan.loop(i).reduced) continue;
+      const int64_t parts = parts_of(plan.steps(i), wanted);
+      const double sped_up = static_cast<double>(plan.steps(i)) / static_cast<double>(of_part(plan.steps(i), parts));
+      if (sped_up <= most) continue;
+      most = sped_up;
+      plan.split_loop = i;
+      plan.split = parts;
+    }
+  }
+
+  static int64_t of_part(int64_t steps, int64_t parts) { return (steps + parts - 1) / parts; }
+
+  // Parts of the same length, if about as many as wanted have it: others test where they end.
+  static int64_t parts_of(int64_t steps, int64_t wanted) {
+    const int64_t many = of_part(steps, of_part(steps, wanted));
+    for (int64_t parts = many; 4 * parts >= 3 * many; --parts)
+      if (steps % parts == 0) return parts;
+    return many;
+  }
+
+  // A step of a block takes the memory's latency and what the block does with the numbers, about the same again.
+  double seconds(const TilePlan& plan) const {
+    constexpr double kLaunch = 3e-6;
+    int64_t steps = 1;
+    for (int i = 0; i < static_cast<int>(plan.loops.size()); ++i)
+      if (plan.loop(i).reduced) steps *= of_part(plan.steps(i), i == plan.split_loop ? plan.split : 1);
+    const int64_t blocks = kept_blocks(plan), room = hardware_.multiprocessors * at_once(plan);
+    const double step = 2 * hardware_.latency / hardware_.clock;
+    const double moved = static_cast<double>(elements(false) * elements(true) * inputs() * element().bytes());
+    const double phases = returns_to_rows() ? 2 : 1;
+    const double waiting = static_cast<double>(steps * ((blocks + room - 1) / room)) * step;
+    return phases * (std::max(waiting, moved / hardware_.memory_rate) + (plan.split > 1 ? kLaunch : 0));
   }
 };
 

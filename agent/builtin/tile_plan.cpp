@@ -13,14 +13,19 @@ bool TilePlan::resident() const {
   return true;
 }
 
-bool TilePlan::ragged() const {
-  for (int index : {row, column})
-    if (index >= 0 && loop(index).reduced && loop(index).extent % block(index) != 0) return true;
-  return false;
+int64_t TilePlan::steps(int index) const { return (loop(index).extent + block(index) - 1) / block(index); }
+
+std::vector<int> TilePlan::ragged() const {
+  std::vector<int> result;
+  for (int index = 0; index < static_cast<int>(loops.size()); ++index) {
+    const int64_t at_once = block(index) * (index == split_loop ? split : 1);
+    if (loop(index).reduced && loop(index).extent % at_once != 0) result.push_back(index);
+  }
+  return result;
 }
 
 int64_t TilePlan::blocks() const {
-  int64_t count = 1;
+  int64_t count = split;
   for (int index : grid) count *= (loop(index).extent + block(index) - 1) / block(index);
   return count;
 }

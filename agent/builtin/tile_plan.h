@@ -37,7 +37,10 @@ struct TilePlan {
   int64_t threads = 128;  // of a block
   // If both axes are reduced: rows are added up first, which threads do with values of their own.
   bool rows_first = false;
-  std::vector<int> grid;    // kept loops with a block index, fastest first
+  // Blocks that share each reduction: of the steps along `split_loop`, a reduced loop, a block takes each `split`-th.
+  int split_loop = -1;
+  int64_t split = 1;
+  std::vector<int> grid;    // kept loops with a block index, fastest first; blocks that share a reduction are one more
   std::vector<int> serial;  // reduced loops outside the tile, outermost first
   // Strides of each tensor (leaf or output) along each loop, in elements.
   std::map<int, Shape> strides;
@@ -48,8 +51,10 @@ struct TilePlan {
   bool whole(int index) const { return in_tile(index) && block(index) == loop(index).extent; }
   // Every tile sees all it reduces, so that values stay in it from phase to phase.
   bool resident() const;
-  // The tile hangs over the end of a reduced loop.
-  bool ragged() const;
+  // Steps along a loop that is no block index, of all blocks that share it.
+  int64_t steps(int index) const;
+  // Reduced loops over whose end steps hang.
+  std::vector<int> ragged() const;
   int64_t blocks() const;
 };
 

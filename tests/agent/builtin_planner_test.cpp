@@ -235,7 +235,7 @@ TEST_F(Tiles, RowsAreHeldWholeWhileShort) {
   Grouping longer = group({softmax(source({4, 1 << 20}), 1)});
   TilePlan blocked = plan_tiles(graph, longer.groups[0], {});
   EXPECT_FALSE(blocked.resident());
-  EXPECT_FALSE(blocked.ragged());
+  EXPECT_TRUE(blocked.ragged().empty());
 }
 
 TEST_F(Tiles, NeighbouringAxesMerge) {
@@ -301,19 +301,39 @@ TEST_F(Tiles, OfAGpuSumColumnsInManyBlocks) {
   EXPECT_GE(tiles.blocks(), 100);
 }
 
-// Of a plan for rows less their columns' means.
-bool has_too_few(GraphFixture& fixture, int64_t rows, int64_t columns) {
+// Rows less their columns' means.
+TilePlan centered_rows(GraphFixture& fixture, int64_t rows, int64_t columns) {
   const int x = fixture.source({rows, columns});
   const int sums = fixture.build.reduce(ReduceOp::sum, x, {0});
   Grouping groups = fixture.group({fixture.build.map(ScalarOp::sub, {x, sums})});
-  const TilePlan tiles = plan_tiles(fixture.graph, groups.groups.at(0), of_a_gpu());
-  return has_too_few_blocks(tiles, 4 * rows * columns, *of_a_gpu().gpu);
+  return plan_tiles(fixture.graph, groups.groups.at(0), of_a_gpu());
 }
 
-// One block would walk through all rows alone.
-TEST_F(Tiles, OfAGpuKnowTooFewBlocks) { EXPECT_TRUE(has_too_few(*this, 204800, 48)); }
-TEST_F(Tiles, OfAGpuHaveBlocksForManyColumns) { EXPECT_FALSE(has_too_few(*this, 204800, 4096)); }
-TEST_F(Tiles, OfAGpuNeedOneBlockForLittle) { EXPECT_FALSE(has_too_few(*this, 100, 48)); }
+// One block, or some, would walk through all rows alone.
+TEST_F(Tiles, OfAGpuShareLongReductions) {
+  for (const int64_t columns : {48, 300, 4096}) {
+    const TilePlan tiles = centered_rows(*this, 204800, columns);
+    EXPECT_EQ(tiles.split_loop, tiles.row) << columns;
+    EXPECT_GE(tiles.blocks(), 132) << columns;
+    EXPECT_FALSE(has_too_few_blocks(tiles, 4 * 204800 * columns, *of_a_gpu().gpu)) << columns;
+  }
+}
+
+TEST_F(Tiles, OfAGpuShareNothingWhereItIsShort) {
+  EXPECT_EQ(centered_rows(*this, 100, 48).split, 1);
+  EXPECT_EQ(centered_rows(*this, 512, 1 << 17).split, 1);
+}
+
+// Steps that no split divides evenly hang over the end: 17 x 8192 elements of each of 30 rows and a few.
+TEST_F(Tiles, OfAGpuKnowStepsOverTheEnd) {
+  const int x = source({3, 1, 8192 * 211});
+  const int sums = build.reduce(ReduceOp::sum, x, {2});
+  Grouping groups = group({build.map(ScalarOp::sub, {x, sums})});
+  const TilePlan tiles = plan_tiles(graph, groups.groups.at(0), of_a_gpu());
+  ASSERT_GT(tiles.split, 1);
+  EXPECT_EQ(tiles.ragged().empty(),
+            tiles.loop(tiles.split_loop).extent % (tiles.block(tiles.split_loop) * tiles.split) == 0);
+}
 
 TEST_F(Tiles, OfAGpuFitTinyProblems) {
   for (const Shape& shape : {Shape{1}, {7}, {3, 5}, {2, 1, 4}}) {

@@ -127,6 +127,7 @@ class KernelWriter {
     for (int loop : {tiles_.row, tiles_.column})
       if (loop >= 0 && !tiles_.whole(loop))
         parameters.push_back(fmt::format("{}={}", indices_.block_size(loop), tiles_.block(loop)));
+    if (tiles_.split > 1) parameters.push_back(fmt::format("split={}", tiles_.split));
     if (prologue_ && !prologue_->block_parameter().empty()) parameters.push_back(prologue_->block_parameter());
     if (!signature_.dtype.empty()) parameters.push_back(fmt::format("dtype=\"{}\"", signature_.dtype));
     return fmt::format("{}", fmt::join(parameters, ", "));
@@ -161,6 +162,7 @@ class KernelWriter {
     for (int id : phase.reductions) write_reduction(id);
     if (steps) depth_ -= static_cast<int>(indices_.serial().size());
     for (int id : phase.reductions) finish_reduction(id);
+    if (tiles_.split > 1 && !phase.reductions.empty()) share_reductions(phase.reductions);
   }
 
   void copy_kept_leaves() {
@@ -206,7 +208,7 @@ class KernelWriter {
     if (roots.size() > 1) read_displaced(displaced);
     for (size_t i = 0; i < roots.size(); ++i) {
       std::string value = expressions_.write(roots[i]);
-      bool stored = i < phase.stored.size(), masked = stored && tiles_.ragged();
+      bool stored = i < phase.stored.size(), masked = stored && !tiles_.ragged().empty();
       line(fmt::format("{} = {}", targets[i], masked ? mask(value, roots[i], phase) : value));
       if (stored && !masked) expressions_.name(roots[i], targets[i]);
     }
@@ -288,9 +290,8 @@ class KernelWriter {
 
   std::string mask(const std::string& value, int id, const Phase& phase) const {
     std::vector<std::string> inside;
-    for (int loop : {tiles_.row, tiles_.column})
-      if (loop >= 0 && tiles_.loop(loop).reduced && tiles_.loop(loop).extent % tiles_.block(loop) != 0)
-        inside.push_back(fmt::format("{} < {}", indices_.index(loop), tiles_.loop(loop).size));
+    for (int loop : tiles_.ragged())
+      inside.push_back(fmt::format("{} < {}", indices_.index(loop), tiles_.loop(loop).size));
     ReduceOp op = ReduceOp::sum;
     for (int reduction : phase.reductions)
       if (graph_.at(reduction).args[0] == id) op = graph_.at(reduction).reduction;
@@ -348,6 +349,30 @@ class KernelWriter {
     line(fmt::format("T.{}({}, {}, dim=0)", function_of(graph_.at(id).reduction), partials_[id], statistics_[id]));
   }
 
+  // What each block has reduced of its steps, put together by all of them.
+  void share_reductions(const std::vector<int>& reductions) {
+    const std::string size = indices_.statistic_size(), index = indices_.statistic_index();
+    const bool one = index == "0";
+    const std::string all = indices_.statistic_shape(), place = indices_.statistic_place();
+    const auto after = [](const std::string& text) { return text.empty() ? text : ", " + text; };
+    std::map<int, std::string> shared;
+    for (int id : reductions) {
+      shared[id] = pool_.take(statistics_[id] + "_parts");
+      allocations_.push_back(fmt::format("{} = T.alloc_global((split{}), {})", shared[id],
+                                         all.empty() ? "," : ", " + all,
+                                         dtype_text(compute_dtype(graph_.at(id).dtype))));
+      line(fmt::format("for {} in T.Parallel({}):", one ? "i" : index, size));
+      line(fmt::format("    {}[{}{}] = {}[{}]", shared[id], indices_.part(), after(place), statistics_[id], index));
+    }
+    line("T.sync_grid()");
+    for (int id : reductions) {
+      const std::string tile = allocate(statistics_[id] + "_of_parts", one ? "split" : "split, " + size, id);
+      line(one ? "for k in T.Parallel(split):" : fmt::format("for k, {} in T.Parallel(split, {}):", index, size));
+      line(fmt::format("    {}[k{}] = {}[k{}]", tile, one ? "" : ", " + index, shared[id], after(place)));
+      line(fmt::format("T.{}({}, {}, dim=0)", function_of(graph_.at(id).reduction), tile, statistics_[id]));
+    }
+  }
+
   // Values per row
 
   // The fragment of a reduction that only this value reads serves it as well.
@@ -363,28 +388,38 @@ class KernelWriter {
     return allocate(hint_or(graph_.at(id), info_name(id)), indices_.statistic_size(), id);
   }
 
+  // Of blocks that share a reduction all need what follows from it, and one writes it.
   void write_statistics(const Phase& phase) {
-    std::vector<int> roots = phase.statistics;
-    roots.insert(roots.end(), phase.statistic_outputs.begin(), phase.statistic_outputs.end());
+    if (tiles_.split == 1 || phase.statistic_outputs.empty())
+      return write_statistics(phase.statistics, phase.statistic_outputs);
+    write_statistics(phase.statistics, {});
+    line(fmt::format("if {} == 0:", indices_.part()));
+    ++depth_;
+    write_statistics({}, phase.statistic_outputs);
+    --depth_;
+  }
+
+  void write_statistics(const std::vector<int>& kept, const std::vector<int>& outputs) {
+    std::vector<int> roots = kept;
+    roots.insert(roots.end(), outputs.begin(), outputs.end());
     if (roots.empty()) return;
     std::string variable = indices_.statistic_index() == "0" ? "i" : indices_.statistic_index();
     line(fmt::format("for {} in T.Parallel({}):", variable, indices_.statistic_size()));
     ++depth_;
     std::vector<int> lets = write_lets(roots);
-    for (int id : phase.statistics) {
+    for (int id : kept) {
       std::string value = expressions_.write(id);
       statistics_[id] = fragment_for(id);
       std::string target = fmt::format("{}[{}]", statistics_[id], indices_.statistic_index());
       line(fmt::format("{} = {}", target, value));
       expressions_.name(id, target);
     }
-    for (int id : phase.statistic_outputs)
+    for (int id : outputs)
       line(fmt::format("{} = {}", indices_.element(signature_.name_of.at(id), signature_.access_of.at(id)),
                        expressions_.write(id)));
     --depth_;
     for (int id : lets) expressions_.forget(id);
-    for (int id : phase.statistics)
-      expressions_.name(id, fmt::format("{}[{}]", statistics_[id], indices_.statistic_index()));
+    for (int id : kept) expressions_.name(id, fmt::format("{}[{}]", statistics_[id], indices_.statistic_index()));
   }
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cassert>
+
 namespace tilepilot::agent::builtin {
 
 LoopIndices::LoopIndices(const TilePlan& tiles)
@@ -30,19 +32,27 @@ void LoopIndices::name_grid() {
     below = below.empty() ? extent : below + " * " + extent;
   }
   if (!below.empty()) grid_extents_.push_back(below);
+  if (tiles_.split == 1) return;
+  assert(grid_extents_.size() < 3);
+  part_ = kNames[grid_extents_.size()];
+  grid_extents_.push_back("split");
 }
 
 void LoopIndices::name_serial() {
   static const char* const kNames[] = {"k", "l", "p", "q"};
-  auto add = [&](int loop, std::string count) {
-    auto& variable = serial_variable_[static_cast<size_t>(loop)];
-    variable = kNames[serial_.size() % 4];
-    serial_.push_back({variable, std::move(count)});
+  auto add = [&](int loop) {
+    const std::string variable = kNames[serial_.size() % 4], &size = tiles_.loop(loop).size;
+    const bool shared = loop == tiles_.split_loop;
+    std::string at_once = tiles_.in_tile(loop) ? block_size(loop) : "";
+    if (shared) at_once += at_once.empty() ? "split" : " * split";
+    serial_.push_back({variable, at_once.empty() ? size : fmt::format("T.ceildiv({}, {})", size, at_once)});
+    auto& index = serial_variable_[static_cast<size_t>(loop)];
+    index = shared ? fmt::format("{} * split + {}", variable, part_) : variable;
+    if (shared && tiles_.in_tile(loop)) index = "(" + index + ")";
   };
-  for (int loop : tiles_.serial) add(loop, tiles_.loop(loop).size);
+  for (int loop : tiles_.serial) add(loop);
   for (int loop : {tiles_.row, tiles_.column})
-    if (loop >= 0 && tiles_.loop(loop).reduced && !tiles_.whole(loop))
-      add(loop, fmt::format("T.ceildiv({}, {})", tiles_.loop(loop).size, block_size(loop)));
+    if (loop >= 0 && tiles_.loop(loop).reduced && !tiles_.whole(loop)) add(loop);
 }
 
 std::string LoopIndices::launch() const {
@@ -119,6 +129,20 @@ std::string LoopIndices::statistic_index() const {
   for (int loop : {tiles_.row, tiles_.column})
     if (loop >= 0 && !tiles_.loop(loop).reduced) return tile_variable(loop);
   return "0";
+}
+
+std::string LoopIndices::statistic_shape() const {
+  std::vector<std::string> sizes;
+  for (auto& loop : tiles_.loops)
+    if (!loop.reduced && !loop.atoms.empty()) sizes.push_back(loop.size);
+  return fmt::format("{}", fmt::join(sizes, ", "));
+}
+
+std::string LoopIndices::statistic_place() const {
+  std::vector<std::string> places;
+  for (int loop = 0; loop < static_cast<int>(tiles_.loops.size()); ++loop)
+    if (!tiles_.loop(loop).reduced && !tiles_.loop(loop).atoms.empty()) places.push_back(index(loop));
+  return fmt::format("{}", fmt::join(places, ", "));
 }
 
 }  // namespace tilepilot::agent::builtin

@@ -27,11 +27,15 @@ class LoopIndices {
   // True if the tile's axes are the access's last ones, in order, so that `T.copy` moves it as a box.
   bool is_box(const TensorAccess& access) const;
 
-  std::string block_size(int loop) const;  // "block_M", or "N" if the tile holds the loop whole
-  std::string tile_shape() const;          // "block_M, N"
-  std::string tile_variables() const;      // "i, j"
-  std::string statistic_size() const;      // extent of a per-row value: "block_M", "1"
-  std::string statistic_index() const;     // "i", "0"
+  std::string part() const { return part_; }  // block variable of those that share a reduction: "by"
+  std::string block_size(int loop) const;     // "block_M", or "N" if the tile holds the loop whole
+  std::string tile_shape() const;             // "block_M, N"
+  std::string tile_variables() const;         // "i, j"
+  std::string statistic_size() const;         // extent of a per-row value: "block_M", "1"
+  std::string statistic_index() const;        // "i", "0"
+  // A value per row as all blocks see it, of each part: its shape and an element's indices after the part.
+  std::string statistic_shape() const;  // "M, B"; "" if there is one value in all
+  std::string statistic_place() const;  // "bx * block_M + i, by"
 
  private:
   const TilePlan& tiles_;
@@ -39,6 +43,7 @@ class LoopIndices {
   std::vector<std::string> serial_variable_;  // loop -> "k", ""
   std::vector<std::string> grid_extents_;
   std::vector<SerialLoop> serial_;
+  std::string part_;
 
   std::string tile_variable(int loop) const;
   void name_grid();

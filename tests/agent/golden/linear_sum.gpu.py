@@ -5,19 +5,28 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def column_sums(M, N, block_M=128, block_N=32, dtype="float32"):
+def column_sums(M, N, block_M=32, block_N=128, split=32, dtype="float32"):
     @T.prim_func
     def column_sums_kernel(weight: T.Tensor((M, N), dtype), column_sums_out: T.Tensor((N,), dtype)):
-        with T.Kernel(T.ceildiv(N, block_N), threads=256) as bx:
+        with T.Kernel(T.ceildiv(N, block_N), split, threads=256) as (bx, by):
             column_sums = T.alloc_fragment((block_N,), dtype)
             weight_tile = T.alloc_fragment((block_M, block_N), dtype)
+            column_sums_parts = T.alloc_global((split, N), dtype)
+            column_sums_of_parts = T.alloc_fragment((split, block_N), dtype)
             T.clear(column_sums)
-            for k in T.serial(T.ceildiv(M, block_M)):
+            for k in T.serial(T.ceildiv(M, block_M * split)):
                 for i, j in T.Parallel(block_M, block_N):
-                    weight_tile[i, j] = weight[k * block_M + i, bx * block_N + j]
+                    weight_tile[i, j] = weight[(k * split + by) * block_M + i, bx * block_N + j]
                 T.reduce_sum(weight_tile, column_sums, dim=0, clear=False)
             for j in T.Parallel(block_N):
-                column_sums_out[bx * block_N + j] = column_sums[j]
+                column_sums_parts[by, bx * block_N + j] = column_sums[j]
+            T.sync_grid()
+            for k, j in T.Parallel(split, block_N):
+                column_sums_of_parts[k, j] = column_sums_parts[k, bx * block_N + j]
+            T.reduce_sum(column_sums_of_parts, column_sums, dim=0)
+            if by == 0:
+                for j in T.Parallel(block_N):
+                    column_sums_out[bx * block_N + j] = column_sums[j]
 
     return column_sums_kernel
 
