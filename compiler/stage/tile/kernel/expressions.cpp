@@ -275,6 +275,11 @@ Result<ir::Expr> to_condition(const Value& value, Span span) {
 }
 
 Result<ir::Expr> to_index(const Value& value, std::string_view what, Span span) {
+  ir::Expr expr = TRY(to_integer(value, what, span));
+  return expr->type.bits < 32 ? fold_cast(std::move(expr), ir::kInt32, span) : expr;
+}
+
+Result<ir::Expr> to_integer(const Value& value, std::string_view what, Span span) {
   ir::Expr expr = TRY(to_expr(value, span));
   if (expr->type.is_bool()) return fold_cast(std::move(expr), ir::kInt32, span);
   if (expr->type.is_int()) return expr;

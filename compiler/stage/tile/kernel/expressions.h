@@ -54,8 +54,10 @@ Result<Operands> matched_operands(const Value& left, const Value& right, Span sp
 Result<ir::Expr> to_condition(const Value& value, Span span);
 // A Python integer: in the type of what it meets, else int32 if it fits there, else int64.
 ir::Expr integer_literal(int64_t value, std::optional<ir::DType> like, Span span);
-// As an index: an integer expression.
+// As an index: an integer expression of at least 32 bits, so that what is added to it does not wrap at 8 or 16.
 Result<ir::Expr> to_index(const Value& value, std::string_view what, Span span);
+// An integer expression in its own type.
+Result<ir::Expr> to_integer(const Value& value, std::string_view what, Span span);
 // Cast to a type; used by dtype objects, `T.cast` and `.astype`.
 Result<Value> convert(TileContext& context, const Value& value, ir::DType type, Span span);
 

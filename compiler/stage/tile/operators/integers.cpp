@@ -102,7 +102,7 @@ Result<Value> index_to_coordinates(TileArguments& arguments) {
 // The bits of an integer as an unsigned one of at least 32 bits.
 Result<ir::Expr> bits_of(const TileArguments& arguments) {
   ir::Expr value =
-      TRY(to_index(arguments[0], fmt::format("the argument of `{}`", arguments.function()), arguments.span()));
+      TRY(to_integer(arguments[0], fmt::format("the argument of `{}`", arguments.function()), arguments.span()));
   ir::DType same{ir::TypeCode::unsigned_int, value->type.bits};
   if (value->type != same) value = ir::reinterpret(std::move(value), same, arguments.span());
   return same.bits < 32 ? fold_cast(std::move(value), ir::kUInt32, arguments.span()) : value;
@@ -117,7 +117,7 @@ Result<Value> bit_count(TileArguments& arguments) {
 
 // Of an integer below 32 bits the zeros before its own bits do not count.
 Result<Value> clz(TileArguments& arguments) {
-  ir::Expr value = TRY(to_index(arguments[0], "the argument of `T.clz`", arguments.span()));
+  ir::Expr value = TRY(to_integer(arguments[0], "the argument of `T.clz`", arguments.span()));
   Value count = TRY(bit_count<ir::MathFn::leading_zeros>(arguments));
   if (value->type.bits >= 32) return count;
   return apply_binary(arguments.context(), BinaryOp::sub, count, Value(int64_t{32 - value->type.bits}),
