@@ -86,6 +86,17 @@ TEST_F(Maths, ConversionsCutToTheTypeThatIsThereAlready) {
        [](int64_t x) -> int64_t { return int16_t(int16_t(x) * 256) / 256; }},
       {"T.cast(T.cast(a, 'int8') + 100, 'int8') - 100",
        [](int64_t x) -> int64_t { return int8_t(int8_t(x) + 100) - 100; }},
+      {"T.cast(T.max(T.cast(a, 'int8') + 100, 0), 'int8') * 2",
+       [](int64_t x) -> int64_t { return int8_t(std::max(int8_t(x) + 100, 0)) * 2; }},
+      {"T.cast((T.cast(a, 'uint8') * 3) // 2, 'uint8') + 0",
+       [](int64_t x) -> int64_t { return uint8_t(uint8_t(x) * 3 / 2); }},
+      {"T.max(T.cast(a, 'uint8') * 3, 7)", [](int64_t x) -> int64_t { return std::max(uint8_t(x) * 3, 7); }},
+      {"T.if_then_else(a > 0, T.cast(a, 'uint8') * 3, 0)",
+       [](int64_t x) -> int64_t { return x > 0 ? uint8_t(x) * 3 : 0; }},
+      {"(T.cast(a, 'uint8') * 3 if a > 0 else 1) // 2",
+       [](int64_t x) -> int64_t { return (x > 0 ? uint8_t(x) * 3 : 1) / 2; }},
+      {"T.clamp(T.cast(a, 'uint8') + 200, 0, 1000)", [](int64_t x) -> int64_t { return uint8_t(x) + 200; }},
+      {"T.truncdiv(T.cast(a, 'int8') * 100, 3)", [](int64_t x) -> int64_t { return int8_t(x) * 100 / 3; }},
       {"T.cast(T.cast(a, 'uint8') - 200, 'uint8')", [](int64_t x) -> int64_t { return uint8_t(uint8_t(x) - 200); }},
   };
   for (const Row& row : rows) {

@@ -189,15 +189,27 @@ bool wraps(ir::BinaryOp op) {
          op == ir::BinaryOp::bit_and || op == ir::BinaryOp::bit_or || op == ir::BinaryOp::bit_xor;
 }
 
+// What `on_promoted` cuts, as C would not have done yet. `explicit_cast` never makes a cast of such a form.
+Expr cut_from(const Expr& expr) {
+  const auto* cut = std::get_if<ir::Cast>(&expr->node);
+  const auto* inner = cut && cut->value->type == ir::kInt32 ? std::get_if<ir::Binary>(&cut->value->node) : nullptr;
+  return inner && !wraps(inner->op) ? cut->value : nullptr;
+}
+
 // A narrow integer as the int32 that C computes with (C++20, [conv.prom]); null: the number as it is would be the same.
 Expr promoted(const Expr& expr) {
   if (!is_narrow(expr->type)) return nullptr;
+  if (Expr before = cut_from(expr)) return before;
   const auto operand = [](const Expr& part) {
     Expr wide = promoted(part);
     return wide ? wide : fold_cast(part, ir::kInt32, part->span);
   };
   if (const auto* binary = std::get_if<ir::Binary>(&expr->node); binary && wraps(binary->op))
     return fold_binary(binary->op, operand(binary->left), operand(binary->right), expr->span);
+  if (const auto* choice = std::get_if<ir::Select>(&expr->node)) {
+    if (!promoted(choice->then) && !promoted(choice->otherwise)) return nullptr;
+    return fold_select(choice->condition, operand(choice->then), operand(choice->otherwise), expr->span);
+  }
   const auto* unary = std::get_if<ir::Unary>(&expr->node);
   if (!unary || unary->op == ir::UnaryOp::logical_not) return nullptr;
   Expr inner = operand(unary->operand);
@@ -261,8 +273,13 @@ Expr fold_cast(Expr value, ir::DType type, Span span) {
 }
 
 Expr explicit_cast(Expr value, ir::DType type, Span span) {
-  if (value->type == type && !computable(value))
-    if (Expr wide = promoted(value)) return ir::cast(std::move(wide), type, span);
+  if (is_narrow(type) && !computable(value)) {
+    Expr wide = value->type == type ? promoted(value) : value;
+    if (wide && wide->type == ir::kInt32) {
+      Expr cut = ir::cast(wide, type, span);
+      return cut_from(cut) ? ir::cast(ir::cast(std::move(wide), ir::kUInt32, span), type, span) : cut;
+    }
+  }
   return fold_cast(std::move(value), type, span);
 }
 
