@@ -72,7 +72,8 @@ std::vector<Expr> element_indices(const Region& region, const ElementForm& form)
 }
 
 std::optional<ElementForm> of_copy(const Copy& n, Span span) {
-  if (n.source.buffer == n.destination.buffer) return std::nullopt;
+  if (n.source.buffer == n.destination.buffer || n.peer)
+    return std::nullopt;  // a peer's tile is no buffer of this block
   ElementForm form = over_box(n.destination.extent);
   const Expr value = load(n.source.buffer, element_indices(n.source, form), n.source.span);
   const Buffer& to = n.destination.buffer;

@@ -103,6 +103,8 @@ struct Context {
 
   // Variables of the index type in C++ whatever their type in the IR: loops, blocks, symbols, integer parameters.
   std::unordered_set<const ir::VarData*> wide = {};
+  // Variables that hold an element of a small float as it was stored: under which other name, with all its bits.
+  std::unordered_map<const ir::VarData*, std::string> stored = {};
   // Loads and stores (their nodes) that are in bounds, and branches (If, Select) whose condition is true, on the path
   // being written.
   std::unordered_set<const void*> proven = {};

@@ -197,8 +197,7 @@ class ValueEmitter {
   }
 
   std::string element(const Expr& expr) {
-    if (const auto* node = std::get_if<ir::Load>(&expr->node); node != nullptr && is_plain(expr, *node))
-      return place(context_, node->buffer, node->indices);
+    if (const std::string place = stored_place(expr); !place.empty()) return place;
     if (is_small_integer(expr->type)) return narrowing(expr->type) + "(" + value(expr).text + ")";
     if (!expr->type.is_small_float()) return value(expr).text;
     if (is_native(expr)) return native(expr);
@@ -210,6 +209,16 @@ class ValueEmitter {
     if (expr->type == ir::kBFloat16 && !rounds(expr)) return "exact_bfloat16(" + raw(expr).text + ")";
     if (context_.operations) context_.operations->rounding(expr, false);
     return narrowing(expr->type) + "(" + unrounded(expr) + ")";
+  }
+
+  // Where an element lies as it is stored; "": it is computed.
+  std::string stored_place(const Expr& expr) {
+    if (const auto* ref = std::get_if<ir::VarRef>(&expr->node)) {
+      const auto found = context_.stored.find(ref->var.get());
+      return found == context_.stored.end() ? "" : found->second;
+    }
+    const auto* node = std::get_if<ir::Load>(&expr->node);
+    return node && is_plain(expr, *node) ? place(context_, node->buffer, node->indices) : "";
   }
 
   // Smaller floats have no more digits and no larger exponents.
@@ -519,6 +528,15 @@ class ValueEmitter {
 
 std::string value(Context& context, const Expr& expr) { return ValueEmitter(context).value(expr).text; }
 std::string element(Context& context, const Expr& expr) { return ValueEmitter(context).element(expr); }
+
+std::string keep_stored(Context& context, const ir::Let& let) {
+  if (!let.var->type.is_small_float()) return "";
+  const std::string place = ValueEmitter(context).stored_place(let.value);
+  if (place.empty()) return "";
+  const std::string name = context.names.fresh(context.names.of(let.var) + "_stored");
+  context.stored[let.var.get()] = name;
+  return fmt::format("const {} {} = {};", stored_type(let.var->type), name, place);
+}
 std::string unrounded(Context& context, const Expr& expr) { return ValueEmitter(context).unrounded(expr); }
 std::string index(Context& context, const Expr& expr) { return ValueEmitter(context).index(expr).text; }
 

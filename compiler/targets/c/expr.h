@@ -13,6 +13,9 @@ namespace tilepilot::targets::c {
 std::string value(Context& context, const ir::Expr& expr);
 // The value, ready to be assigned to an element of a buffer of the expression's type.
 std::string element(Context& context, const ir::Expr& expr);
+// Of a variable that names an element of a small float: the statement that keeps its bits beside its value, for where
+// it is stored again (conversions there and back are exact, but for NaN and infinities); else "".
+std::string keep_stored(Context& context, const ir::Let& let);
 // What `element` is rounded from, of small floats.
 std::string unrounded(Context& context, const ir::Expr& expr);
 // An integer expression in the index type.

@@ -50,6 +50,7 @@ void emit_let(c::Context& context, const ir::Let& let) {
     context.body.line("const int64_t {} = {};", context.names.of(let.var), text);
     return;
   }
+  if (const std::string kept = c::keep_stored(context, let); !kept.empty()) context.body.line("{}", kept);
   const std::string text = value(context, let.value);
   context.body.line("const {} {} = {};", c::computed_type(type), context.names.of(let.var), text);
 }

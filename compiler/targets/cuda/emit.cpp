@@ -96,6 +96,7 @@ void write_let(Context& context, const ir::Let& let) {
     write(context, "const {} {} = {};", context.index_type, context.names.of(let.var), text);
     return;
   }
+  if (const std::string kept = c::keep_stored(context, let); !kept.empty()) write(context, "{}", kept);
   write(context, "const {} {} = {};", computed_type(type), context.names.of(let.var), c::value(context, let.value));
 }
 
