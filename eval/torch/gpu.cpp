@@ -8,6 +8,8 @@
 
 #include <string_view>
 
+#include "compiler/runtime/cuda/nvrtc.h"
+
 namespace tilepilot::eval {
 namespace {
 
@@ -77,6 +79,12 @@ std::filesystem::path libtorch_packages() {
       &library);
   const std::filesystem::path torch = library.parent_path().parent_path();
   return torch.filename() == "torch" ? torch.parent_path() : std::filesystem::path();
+}
+
+std::vector<std::filesystem::path> cuda_folders_beside_libtorch() {
+  auto folders = runtime::cuda::default_cuda_folders();
+  if (const auto packages = libtorch_packages(); !packages.empty()) folders.insert(folders.begin(), packages);
+  return folders;
 }
 
 }  // namespace tilepilot::eval

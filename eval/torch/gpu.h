@@ -5,6 +5,7 @@
 #include <c10/core/Stream.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "compiler/runtime/cuda/driver.h"
 
@@ -37,5 +38,7 @@ void synchronize_gpu();
 void release_unused_gpu_memory(int64_t idle = 0);
 // The folder of Python packages that this LibTorch lies in, with those that it brings; empty if it lies elsewhere.
 std::filesystem::path libtorch_packages();
+// Where NVRTC may be: there first.
+std::vector<std::filesystem::path> cuda_folders_beside_libtorch();
 
 }  // namespace tilepilot::eval
