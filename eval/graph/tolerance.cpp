@@ -226,6 +226,14 @@ double accumulated(SumLengths sums) {
   return std::sqrt(std::max(products, reductions));
 }
 
+// A measure that is no finite number measures nothing: without it the rule is stricter, with it everything would pass.
+double finite_or_zero(double measure) { return std::isfinite(measure) ? measure : 0; }
+
+ScaledError finite_of(const ScaledError& error) {
+  return {finite_or_zero(error.max), finite_or_zero(error.rms), finite_or_zero(error.local),
+          finite_or_zero(error.usual)};
+}
+
 }  // namespace
 
 double machine_epsilon(std::string_view dtype) {
@@ -258,11 +266,19 @@ ScaledError allowed_error(const ToleranceBasis& basis) {
   const double summed = std::min(basis.epsilon, kSingleEpsilon) * accumulated(basis.sums);
   const double floor = roundings + summed;
   const double floor_of_mean = basis.numel < kFewElements ? floor : roundings + summed / kMaxOverRms;
-  auto over = [&](double eager, double sensitivity) { return kOverEager * std::max(eager, sensitivity); };
-  return {std::max(floor, over(basis.eager.max, basis.sensitivity.max)),
-          std::max(floor_of_mean, over(basis.eager.rms, basis.sensitivity.rms)),
-          kLocalSlack * std::max({floor, basis.eager.local, basis.sensitivity.local}),
-          kUsualSlack * std::max({floor, basis.eager.usual, basis.sensitivity.usual})};
+  const ScaledError eager = finite_of(basis.eager), sensitivity = finite_of(basis.sensitivity);
+  auto over = [&](double of_eager, double of_truth) { return kOverEager * std::max(of_eager, of_truth); };
+  return {std::max(floor, over(eager.max, sensitivity.max)), std::max(floor_of_mean, over(eager.rms, sensitivity.rms)),
+          kLocalSlack * std::max({floor, eager.local, sensitivity.local}),
+          kUsualSlack * std::max({floor, eager.usual, sensitivity.usual})};
+}
+
+bool within(const ScaledError& error, const ScaledError& allowed) {
+  const auto keeps = [&](double ScaledError::*measure) {
+    return error.*measure <= allowed.*measure && std::isfinite(allowed.*measure);
+  };
+  return keeps(&ScaledError::max) && keeps(&ScaledError::rms) && keeps(&ScaledError::local) &&
+         keeps(&ScaledError::usual);
 }
 
 }  // namespace tilepilot::eval

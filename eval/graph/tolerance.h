@@ -48,10 +48,8 @@ struct ToleranceBasis {
 // What a candidate's scaled error may be, at most.
 ScaledError allowed_error(const ToleranceBasis& basis);
 
-inline bool within(const ScaledError& error, const ScaledError& allowed) {
-  return error.max <= allowed.max && error.rms <= allowed.rms && error.local <= allowed.local &&
-         error.usual <= allowed.usual;  // false for NaN
-}
+// False for NaN, and where what is allowed is no finite number.
+bool within(const ScaledError& error, const ScaledError& allowed);
 
 // Integer outputs: how many elements may differ from eager, given how many differ between eager and the truth.
 inline int64_t allowed_differences(int64_t eager_differences) { return 4 * eager_differences; }

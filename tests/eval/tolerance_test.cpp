@@ -122,6 +122,20 @@ TEST(AllowedError, CoversSerialSumsOfModerateLength) {
   }
 }
 
+TEST(AllowedError, IsFiniteWhateverTheTruthIsMovedBy) {
+  ToleranceBasis basis{machine_epsilon("float32"), {}, 1000, {}, {INFINITY, INFINITY, NAN, INFINITY}};
+  const ScaledError allowed = allowed_error(basis);
+  EXPECT_LT(allowed.max, 1e-6);
+  EXPECT_LT(allowed.rms, 1e-6);
+  EXPECT_LT(allowed.local, 1e-5);
+  EXPECT_LT(allowed.usual, 1e-5);
+}
+
+TEST(Within, IsFalseWhereAnythingIsAllowed) {
+  EXPECT_FALSE(within({1, 0}, {INFINITY, 1}));
+  EXPECT_TRUE(within({1, 0}, {2, 1}));
+}
+
 TEST(Within, IsFalseForNotANumber) { EXPECT_FALSE(within({std::nan(""), 0}, {1, 1})); }
 
 TEST(MachineEpsilon, OfIntegersIsZero) { EXPECT_EQ(machine_epsilon("int64"), 0); }

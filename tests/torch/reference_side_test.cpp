@@ -325,6 +325,30 @@ TEST(Nudge, MovesEqualElementsAlikeWhereTheirOrderCounts) {
   EXPECT_TRUE(nudged_by_value(at::full({3}, HUGE_VAL, at::kDouble), 1e-3, 5).isinf().all().item<bool>());
 }
 
+// What moves of `made`, the result of `op` along rows, in its first row, whose last element is `special`.
+std::vector<double> moved_beside(const std::string& op, double special) {
+  at::Tensor made = at::randn({4, 16}, at::kDouble);
+  made[0][15] = special;
+  GraphNode node;
+  node.op = op;
+  std::vector<c10::IValue> results{made.clone()};
+  nudge_results(node, {}, results, {.epsilon = 1e-7, .seed = 3, .units = 2});
+  const at::Tensor moved = results[0].toTensor(), by = moved.sub(made)[0].slice(0, 0, 15).abs();
+  EXPECT_EQ(moved[0][15].isfinite().item<bool>(), std::isfinite(special));
+  return {by.min().item<double>(), by.max().item<double>()};
+}
+
+TEST(Nudge, KnowsHowLargeElementsUsuallyAreBesideInfinitiesAndFills) {
+  for (const double special : {-HUGE_VAL, -1e4, -1e9, -9e15, -3.4e38, 1.0}) {
+    const auto by = moved_beside("aten::log_softmax", special);
+    EXPECT_GT(by[0], 0) << special;
+    EXPECT_LT(by[1], 2e-6) << special;
+  }
+  // Of a sum that cancels they are roundings.
+  EXPECT_GT(moved_beside("aten::matmul", 1e16)[1], 1e8);
+  EXPECT_LT(moved_beside("aten::matmul", 1e9)[1], 2e-6);
+}
+
 // How far the last of these running products may move, relative.
 double moved_product(const std::string& op, const std::vector<double>& factors, std::vector<c10::IValue> arguments) {
   const at::Tensor x = at::tensor(factors, at::kDouble);

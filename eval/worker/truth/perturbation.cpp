@@ -10,6 +10,7 @@
 
 #include "eval/graph/graph_uses.h"
 #include "eval/worker/candidate/aten_policy.h"
+#include "eval/worker/truth/usual_size.h"
 #include "eval/worker/truth/value_draws.h"
 
 namespace tilepilot::eval {
@@ -419,14 +420,12 @@ bool adds_up(const GraphNode& node, const std::vector<c10::IValue>& operands) {
   return terms.defined() && terms.scalar_type() == at::kDouble && terms.ge(0).all().item<bool>();
 }
 
-// The rms of the elements that have their terms in common, as far as shapes show it: a row's, so that rows far below
-// the others are held against themselves; of short rows, all.
-at::Tensor usual_size(const at::Tensor& made) {
-  constexpr int64_t kFewest = 8;
-  const at::Tensor squares = made.square();
-  const bool has_rows = made.dim() > 1 && made.size(-1) >= kFewest;
-  return (has_rows ? squares.mean(-1, /*keepdim=*/true) : squares.mean()).sqrt_();
-}
+// Whether a result that is far below the others may be what is left of terms of their size. Logarithms of sums of
+// exponentials are no sums of what is masked.
+bool may_cancel(std::string_view name) { return name.find("log") == std::string_view::npos; }
+
+// What is not finite stays: there a product with a draw would be another infinity, or no number.
+void add_finite(at::Tensor& made, at::Tensor change) { made.add_(change.nan_to_num_(0, 0, 0)); }
 
 }  // namespace
 
@@ -446,11 +445,12 @@ void nudge_results(const GraphNode& node, const std::vector<c10::IValue>& operan
     const at::Tensor draw = uniform_like(made, generator);
     const at::Tensor kept = nudge.keeps_round ? made.clone() : at::Tensor();
     if (function) {
-      made.add_(draw.mul_(2 * nudge.epsilon).mul_(made.abs().clamp_min_(1)));
+      add_finite(made, draw.mul_(2 * nudge.epsilon).mul_(made.abs().clamp_min_(1)));
     } else if (nudge.units > 0) {
-      const at::Tensor size = adds_up(node, operands) ? made.abs() : made.abs().clamp_min_(usual_size(made));
+      const at::Tensor size = made.abs();
+      if (!adds_up(node, operands)) size.clamp_min_(usual_size(made, may_cancel(short_name(node))));
       // A sum that is zero is one of zeros: of masked elements, say.
-      made.add_(size.mul_(draw).mul_((nudge.units + 0.5) * nudge.epsilon).masked_fill_(made.eq(0), 0));
+      add_finite(made, size.mul_(draw).mul_((nudge.units + 0.5) * nudge.epsilon).masked_fill_(made.eq(0), 0));
     } else {
       made.mul_(draw.mul_(nudge.epsilon / 2).add_(1));
     }
@@ -474,10 +474,10 @@ void nudge_means(const GraphNode& node, const std::vector<c10::IValue>& operands
   const at::Tensor scale = groups.var(form->axes, /*unbiased*/ false, /*keepdim*/ true).add_(form->epsilon).rsqrt_();
   const at::Tensor off = size.mul(uniform_like(size, generator)).mul_(kOfOneSum * std::sqrt(terms) * epsilon);
   if (at::Tensor running = form->running_mean; running.defined() && running.scalar_type() == at::kDouble)
-    running.add_(off.reshape({-1, running.numel()}).mean(0), form->momentum);
+    running.add_(off.nan_to_num(0, 0, 0).reshape({-1, running.numel()}).mean(0), form->momentum);
   at::Tensor change = off.mul(scale).expand_as(groups).reshape(operand.sizes());
   if (form->gain.defined()) change = change.mul(form->gain);
-  made.add_(change);
+  add_finite(made, change);
 }
 
 void nudge_products(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,
@@ -501,7 +501,8 @@ void nudge_products(const GraphNode& node, const std::vector<c10::IValue>& opera
     lost = products.abs().reciprocal_().mul_(kSmallest).sum(axis).reshape(made.sizes());
   }
   at::Generator generator = generator_on(made.device(), seed);
-  made.mul_(lost.nan_to_num_(1).clamp_max_(1).mul_(uniform_like(made, generator)).add_(1));
+  const at::Tensor moved = made.mul(lost.nan_to_num_(1).clamp_max_(1).mul_(uniform_like(made, generator)).add_(1));
+  made.copy_(at::where(made.isfinite(), moved, made));
 }
 
 void nudge_powers(const GraphNode& node, const std::vector<c10::IValue>& operands, std::vector<c10::IValue>& results,

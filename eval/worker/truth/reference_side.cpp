@@ -116,6 +116,11 @@ bool one_decides(const Graph& graph) {
   });
 }
 
+// What roundings lead to that is no finite number (an infinity times a draw) says nothing of their size.
+at::Tensor finite_or(const at::Tensor& moved, const at::Tensor& truth) {
+  return at::where(moved.isfinite(), moved, truth.to(moved.device(), moved.scalar_type()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ReferenceSide>> ReferenceSide::make(Reference reference, const ReferenceOptions& options) {
@@ -290,7 +295,7 @@ Result<at::Tensor> ReferenceSide::where_roundings_lead(const at::Tensor& actual,
   at::Tensor reached = at::zeros_like(truth, at::kBool), least = truth, most = truth;
   for (uint64_t draw = 1; draw <= kDraws; ++draw) {
     const at::Tensor moved =
-        TRY(maker_->nudged_truth(trial, {epsilon, draw, roundings})).outputs[output].to(at::kDouble);
+        finite_or(TRY(maker_->nudged_truth(trial, {epsilon, draw, roundings})).outputs[output].to(at::kDouble), truth);
     least = at::minimum(least, moved);
     most = at::maximum(most, moved);
     reached.logical_or_(moved.eq(value));
@@ -315,7 +320,7 @@ Result<ReferenceSide::Measured> ReferenceSide::measure(const Trial& trial, std::
     if (!draw) continue;
     const double epsilon = epsilon_of(output.eager);
     if (moved.count(epsilon) == 0) moved[epsilon] = TRY(maker_->nudged_truth(trial, {epsilon, *draw})).outputs;
-    sensitive = scaled_errors(moved[epsilon][i], output, parts_[i]);
+    sensitive = scaled_errors(finite_or(moved[epsilon][i], output.truth), output, parts_[i]);
   }
   return measured;
 }
