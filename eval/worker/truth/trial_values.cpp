@@ -86,8 +86,30 @@ bool same_places(const std::vector<at::Tensor>& one, const std::vector<at::Tenso
   });
 }
 
+namespace {
+
+// Masks that are drawn hide other places each time. Whether what is no number is minus infinity, in the truth where
+// eager has it, and in not many more elements than where the places are those given.
+bool are_masked_alike(const std::vector<Expected>& outputs, const std::vector<at::Tensor>& given) {
+  constexpr int64_t kMore = 2;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const at::Tensor &eager = outputs[i].eager, &before = given[2 * i];
+    const at::Tensor places = finite_places_of(eager), of_truth = finite_places_of(outputs[i].truth);
+    if (!places.defined() && !of_truth.defined()) continue;
+    if (!places.defined() || !of_truth.defined() || !before.defined() || before.sizes() != places.sizes()) return false;
+    const at::Tensor hidden = places.logical_not();
+    if (!places.equal(of_truth.to(places.device())) || !hidden.equal(eager.eq(-HUGE_VAL))) return false;
+    if (hidden.sum().item<int64_t>() > kMore * before.logical_not().sum().item<int64_t>()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool same_numbers(const Trial& trial, const std::vector<at::Tensor>& given) {
   const std::vector<at::Tensor> places = finite_places(trial);
+  const bool is_stateless = places.size() == 2 * trial.outputs.size() && places.size() == given.size();
+  if (is_stateless && are_masked_alike(trial.outputs, given)) return true;
   if (places.size() == given.size()) return same_places(places, given);
   const size_t outputs = 2 * trial.outputs.size();
   if (outputs > given.size()) return false;
