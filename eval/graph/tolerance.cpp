@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "eval/graph/graph_uses.h"
@@ -28,6 +29,8 @@ constexpr int64_t kFewElements = 64;  // of so few the largest error is about th
 // A row's own scale says less about the sums behind it than the tensor's: the rule by rows finds what is missing or of
 // low precision, not roundings.
 constexpr double kLocalSlack = 16;
+// Of the elements: as many may be lost, whatever eager does.
+constexpr double kLostShare = 1.0 / 64;
 // Eager may be luckier in most rows than another program, and less so in others.
 constexpr double kUsualSlack = 16;
 
@@ -230,8 +233,9 @@ double accumulated(SumLengths sums) {
 double finite_or_zero(double measure) { return std::isfinite(measure) ? measure : 0; }
 
 ScaledError finite_of(const ScaledError& error) {
-  return {finite_or_zero(error.max), finite_or_zero(error.rms), finite_or_zero(error.local),
-          finite_or_zero(error.usual)};
+  return {finite_or_zero(error.max),   finite_or_zero(error.rms),  finite_or_zero(error.local),
+          finite_or_zero(error.usual), finite_or_zero(error.lost), finite_or_zero(error.bias),
+          finite_or_zero(error.fill)};
 }
 
 }  // namespace
@@ -268,9 +272,15 @@ ScaledError allowed_error(const ToleranceBasis& basis) {
   const double floor_of_mean = basis.numel < kFewElements ? floor : roundings + summed / kMaxOverRms;
   const ScaledError eager = finite_of(basis.eager), sensitivity = finite_of(basis.sensitivity);
   auto over = [&](double of_eager, double of_truth) { return kOverEager * std::max(of_eager, of_truth); };
-  return {std::max(floor, over(eager.max, sensitivity.max)), std::max(floor_of_mean, over(eager.rms, sensitivity.rms)),
-          kLocalSlack * std::max({floor, eager.local, sensitivity.local}),
-          kUsualSlack * std::max({floor, eager.usual, sensitivity.usual})};
+  ScaledError allowed;
+  allowed.max = std::max(floor, over(eager.max, sensitivity.max));
+  allowed.rms = std::max(floor_of_mean, over(eager.rms, sensitivity.rms));
+  allowed.local = kLocalSlack * std::max({floor, eager.local, sensitivity.local});
+  allowed.usual = kUsualSlack * std::max({floor, eager.usual, sensitivity.usual});
+  allowed.lost = kLostShare + over(eager.lost, sensitivity.lost);
+  allowed.fill = std::max(floor, over(eager.fill, sensitivity.fill));
+  allowed.bias = std::numeric_limits<double>::infinity();
+  return allowed;
 }
 
 bool within(const ScaledError& error, const ScaledError& allowed) {
@@ -278,7 +288,8 @@ bool within(const ScaledError& error, const ScaledError& allowed) {
     return error.*measure <= allowed.*measure && std::isfinite(allowed.*measure);
   };
   return keeps(&ScaledError::max) && keeps(&ScaledError::rms) && keeps(&ScaledError::local) &&
-         keeps(&ScaledError::usual);
+         keeps(&ScaledError::usual) && keeps(&ScaledError::lost) && keeps(&ScaledError::fill) &&
+         error.bias <= allowed.bias;  // which has no bound
 }
 
 }  // namespace tilepilot::eval

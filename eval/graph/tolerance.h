@@ -29,12 +29,17 @@ double units_of_sum(const Graph& graph, const GraphNode& node);
 // Scaled errors of one output: the largest, the root of the mean square, and the largest by the local scale, which
 // takes the rms of the element's row (or of its place along any axis, whichever is least) for the tensor's. `usual` is
 // the median over rows of their rms, or over places along rows if that is less: what a few ill-conditioned rows or
-// columns do not raise.
+// columns do not raise. `lost`: the share of the elements that are off by more than a quarter of themselves (less a few
+// elements). `bias`: what all elements are off by, as a part of the truth. `fill`: the largest relative error of the
+// elements so far beyond all others that scales leave them out (-1e9 in masked scores).
 struct ScaledError {
   double max = 0;
   double rms = 0;
   double local = 0;
   double usual = 0;
+  double lost = 0;
+  double bias = 0;
+  double fill = 0;
 };
 
 struct ToleranceBasis {

@@ -123,12 +123,13 @@ TEST(AllowedError, CoversSerialSumsOfModerateLength) {
 }
 
 TEST(AllowedError, IsFiniteWhateverTheTruthIsMovedBy) {
-  ToleranceBasis basis{machine_epsilon("float32"), {}, 1000, {}, {INFINITY, INFINITY, NAN, INFINITY}};
+  ToleranceBasis basis{machine_epsilon("float32"), {}, 1000, {}, {INFINITY, INFINITY, NAN, INFINITY, NAN, 0, INFINITY}};
   const ScaledError allowed = allowed_error(basis);
   EXPECT_LT(allowed.max, 1e-6);
   EXPECT_LT(allowed.rms, 1e-6);
   EXPECT_LT(allowed.local, 1e-5);
   EXPECT_LT(allowed.usual, 1e-5);
+  EXPECT_LT(allowed.lost, 0.1);
 }
 
 TEST(Within, IsFalseWhereAnythingIsAllowed) {

@@ -178,6 +178,18 @@ TEST(Compare, RowsThatDecayMayNotBeZeros) {
   }
 }
 
+// Elements far below the rest, in whatever order.
+TEST(Compare, ManySmallElementsMayNotBeZeros) {
+  at::manual_seed(7);
+  auto truth = at::randn({4000, 3}, at::kDouble).mul(at::rand({4000, 1}, at::kDouble).mul(-30).exp());
+  auto shown = task(truth);
+  auto cut = truth.to(at::kFloat);
+  EXPECT_EQ(check(cut, shown).outcome, Outcome::verified);
+  auto comparison = check(at::where(cut.abs().gt(1e-8), cut, 0), shown);
+  EXPECT_EQ(comparison.outcome, Outcome::wrong_values);
+  EXPECT_THAT(comparison.detail, HasSubstr("0 instead of"));
+}
+
 // What `relu` leaves of a column is one number, small by cancellation: its error is of the size of the others'.
 TEST(Compare, ColumnsOfZerosHaveNoScaleOfTheirOwn) {
   auto truth = random_truth();
@@ -252,6 +264,8 @@ TEST(ErrorScan, IsTheSameByOperators) {
   EXPECT_NEAR(x.scaled.rms, y.scaled.rms, 1e-12);
   EXPECT_DOUBLE_EQ(x.scaled.local, y.scaled.local);
   EXPECT_NEAR(x.scaled.usual, y.scaled.usual, 1e-12);
+  EXPECT_NEAR(x.scaled.bias, y.scaled.bias, 1e-12);
+  EXPECT_EQ(x.scaled.lost, y.scaled.lost);
   EXPECT_DOUBLE_EQ(x.max_abs, y.max_abs);
   EXPECT_DOUBLE_EQ(x.largest_weight, y.largest_weight);
   EXPECT_FALSE(x.specials_wrong || y.specials_wrong);

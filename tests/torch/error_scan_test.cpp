@@ -25,7 +25,8 @@ ErrorScan plain_scan(const at::Tensor& value, const at::Tensor& eager, const at:
   const std::vector<double> values = numbers_of(value), eagers = numbers_of(eager), truths = numbers_of(truth);
   const auto columns = static_cast<size_t>(RowShape(truth.sizes()).columns);
   ErrorScan scan;
-  double squares = 0, largest = 0;
+  double squares = 0, largest = 0, along = 0, shares = 0, sum = 0, sizes = 0;
+  int64_t lost = 0, sizeable = 0;
   bool nan = false;
   for (size_t i = 0; i < truths.size(); ++i) {
     const double v = values[i], e = eagers[i], t = truths[i];
@@ -44,22 +45,34 @@ ErrorScan plain_scan(const at::Tensor& value, const at::Tensor& eager, const at:
     scan.max_abs = std::max(scan.max_abs, error);
     scan.eager_max_abs = std::max(scan.eager_max_abs, std::abs(e - t));
     largest = std::max(largest, std::abs(t) + scale.rms);
+    if (std::abs(t) >= scale.fill_limit) scan.scaled.fill = std::max(scan.scaled.fill, error / std::abs(t));
+    sizeable += std::abs(t) > kLeastScale;
+    lost += std::abs(t) > kLeastScale && error > std::abs(t) / 4;
+    const double difference = (v - t) / (std::abs(t) + scale.rms), share = t / (std::abs(t) + scale.rms);
+    along += difference * share;
+    shares += share * share;
+    sum += difference;
+    sizes += std::abs(share);
   }
+  if (lost > 4) scan.scaled.lost = static_cast<double>(lost - 4) / static_cast<double>(sizeable);
+  if (shares > 0) scan.scaled.bias = std::max(std::abs(along) / shares, std::abs(sum) / sizes);
   scan.scaled.rms = std::sqrt(squares / static_cast<double>(truths.size()));
-  if (nan) scan.scaled.max = scan.scaled.local = scan.scaled.rms = scan.max_abs = kNan;
+  if (nan) scan.scaled = {kNan, kNan, kNan, kNan, kNan, kNan, kNan}, scan.max_abs = kNan;
   const auto numel = static_cast<int64_t>(truths.size());
   if (scale.counted > 0) scan.largest_weight = scale.counted < numel ? std::max(1.0, largest) : largest;
   return scan;
 }
 
-// Of the slices of a tensor of two axes.
-void expect_scales(const std::vector<double>& scales, const std::vector<SliceSum>& sums, size_t length, double rms) {
+// Of the slices of a tensor of two axes; `least`: of the elements at a place, of few.
+void expect_scales(const std::vector<double>& scales, const std::vector<SliceSum>& sums, size_t length, double rms,
+                   const std::vector<double>& least) {
   if (scales.empty()) return;
   for (size_t i = 0; i < scales.size(); ++i) {
     const auto not_zero = static_cast<size_t>(sums[i].not_zero);
     const bool counts = not_zero >= 8 && 2 * not_zero >= length;
     const double of_slice = std::sqrt(sums[i].squares / static_cast<double>(length));
-    const double expected = counts ? std::min(rms, of_slice) : rms;
+    double expected = counts ? std::min(rms, of_slice) : rms;
+    if (!least.empty()) expected = std::min(expected, least[i]);
     if (!(std::abs(scales[i] - expected) <= 1e-12 * rms)) FAIL() << i << ": " << scales[i] << ", not " << expected;
   }
 }
@@ -69,20 +82,26 @@ void expect_plain_scale(const ErrorScale& scale, const at::Tensor& eager, const 
   const auto columns = static_cast<size_t>(RowShape(truth.sizes()).columns);
   const size_t rows = truths.size() / columns;
   std::vector<SliceSum> by_row(rows), by_column(columns);
+  std::vector<double> least(truths.size() < 64 ? columns : 0, kInfinity);
   double squares = 0;
-  int64_t counted = 0;
+  int64_t counted = 0, fills = 0;
   for (size_t i = 0; i < truths.size(); ++i) {
     if (!std::isfinite(truths[i]) || !std::isfinite(eagers[i])) continue;
     const double square = truths[i] * truths[i];
     ++counted;
+    if (!least.empty() && truths[i] != 0) least[i % columns] = std::min(least[i % columns], std::abs(truths[i]));
+    if (std::abs(truths[i]) >= scale.fill_limit) {
+      ++fills;
+      continue;
+    }
     squares += square;
     by_row[i / columns].add(square, square > 0);
     by_column[i % columns].add(square, square > 0);
   }
   EXPECT_EQ(scale.counted, counted);
-  EXPECT_NEAR(scale.rms, squares > 0 ? std::sqrt(squares / static_cast<double>(counted)) : 1, 1e-12 * scale.rms);
-  if (truth.dim() == 2) expect_scales(scale.rows, by_row, columns, scale.rms);
-  expect_scales(scale.columns, by_column, rows, scale.rms);
+  EXPECT_NEAR(scale.rms, squares > 0 ? std::sqrt(squares / static_cast<double>(counted - fills)) : 1, 1e-12 * scale.rms);
+  if (truth.dim() == 2) expect_scales(scale.rows, by_row, columns, scale.rms, {});
+  expect_scales(scale.columns, by_column, rows >= 8 ? rows : SIZE_MAX, scale.rms, least);
 }
 
 void expect_near(double a, double b, const char* what) {
@@ -97,6 +116,9 @@ void expect_same(const ErrorScan& a, const ErrorScan& b) {
   expect_near(a.scaled.max, b.scaled.max, "max");
   expect_near(a.scaled.rms, b.scaled.rms, "rms");
   expect_near(a.scaled.local, b.scaled.local, "local");
+  expect_near(a.scaled.lost, b.scaled.lost, "lost");
+  expect_near(a.scaled.fill, b.scaled.fill, "fill");
+  if (std::isfinite(b.scaled.bias)) EXPECT_NEAR(a.scaled.bias, b.scaled.bias, 1e-9 * std::max(1.0, b.scaled.max));
   expect_near(a.max_abs, b.max_abs, "max_abs");
   expect_near(a.eager_max_abs, b.eager_max_abs, "eager_max_abs");
   expect_near(a.largest_weight, b.largest_weight, "largest_weight");
@@ -143,6 +165,41 @@ TEST(ErrorScan, IsWhatTheFormulasSay) {
       expect_plain_scan(sizes, type, share);
     }
   }
+}
+
+// -1e9 where a mask hides a score, other numbers where two masks do: none of these says how large scores are.
+TEST(ErrorScan, LeavesFillsOutOfScales) {
+  at::manual_seed(4);
+  const at::Tensor scores = at::randn({40, 50}, at::kDouble), mask = at::rand({40, 50}).lt(0.9);
+  for (const double fill : {-1e4, -1e9, -9e15, 1e30, -3.4028234663852886e38}) {
+    at::Tensor truth = at::where(mask, at::full({}, fill, at::kDouble), scores);
+    truth[3].mul_(2);
+    const at::Tensor eager = truth.to(at::kFloat);
+    const ErrorScale scale = scale_of(eager, truth);
+    EXPECT_NEAR(scale.rms, 1, 0.3) << fill;
+    EXPECT_EQ(scale.counted, 2000);
+    EXPECT_LT(scan_errors(eager, eager, truth, scale).scaled.fill, 1e-7);
+    const ErrorScan zeros = scan_errors(at::where(mask, truth, 0), eager, truth, scale),
+                    other = scan_errors(at::where(mask, truth * 1.01, truth), eager, truth, scale);
+    EXPECT_GT(zeros.scaled.max, 0.1);
+    EXPECT_EQ(zeros.scaled.fill, 0);
+    EXPECT_NEAR(other.scaled.fill, 0.01, 1e-6);
+  }
+}
+
+// What exact terms leave where they cancel is no scale: eager knows nothing of it.
+TEST(ErrorScan, TakesRoundingsForNoScale) {
+  at::manual_seed(4);
+  const at::Tensor truth = at::eye(20, at::kDouble).add(at::randn({20, 20}, at::kDouble).mul(1e-16));
+  const at::Tensor eager = truth.add(at::randn({20, 20}, at::kDouble).mul(1e-7)).to(at::kFloat);
+  EXPECT_GT(scale_of(eager, truth).rms, 0.1);
+}
+
+TEST(ErrorScan, HoldsEachOfFewElementsAgainstItself) {
+  const at::Tensor truth = at::tensor({1000.0, 1.0, 0.001}, at::kDouble), last = at::tensor({1.0, 1.0, 0.0});
+  const ErrorScale scale = scale_of(truth, truth);
+  EXPECT_GT(scan_errors(truth * last, truth, truth, scale).scaled.local, 0.4);
+  EXPECT_LT(scan_errors(truth * (1 + 1e-6), truth, truth, scale).scaled.local, 1e-6);
 }
 
 // A difference of finite numbers may overflow.

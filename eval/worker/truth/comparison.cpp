@@ -48,7 +48,7 @@ at::Tensor unmatched_specials(const at::Tensor& value, const at::Tensor& eager, 
   return mask.logical_not().logical_and_(same.logical_not_());
 }
 
-enum class Rule { max, rms, local, usual };
+enum class Rule { max, rms, local, usual, lost, bias, fill };
 
 // A part of an output as rows along its last axis, and the rule that it breaks.
 struct WrongPart {
@@ -58,9 +58,11 @@ struct WrongPart {
   const ScaledError& allowed;
   Rule rule;
 
-  double bound() const { return of_rule(allowed); }
+  // Of an element.
+  double bound() const { return rule == Rule::lost ? kLostPart : of_rule(allowed); }
+  bool is_relative() const { return rule == Rule::lost || rule == Rule::fill; }
   bool breaks(const ErrorScan& scan) const {
-    return scan.specials_wrong || scan.not_finite || !(of_rule(scan.scaled) <= bound());
+    return scan.specials_wrong || scan.not_finite || !(of_rule(scan.scaled) <= of_rule(allowed));
   }
 
  private:
@@ -74,6 +76,12 @@ struct WrongPart {
         return error.local;
       case Rule::usual:
         return error.usual;
+      case Rule::lost:
+        return error.lost;
+      case Rule::bias:
+        return error.bias;
+      case Rule::fill:
+        return error.fill;
     }
     return error.max;
   }
@@ -97,6 +105,8 @@ std::pair<int64_t, int64_t> rows_to_explain(const WrongPart& part) {
 
 at::Tensor scales_of(const WrongPart& part, int64_t first_row, const at::Tensor& like) {
   at::Tensor scales = at::full_like(like, part.scale.rms);
+  const at::Tensor held_alone = part.rule == Rule::fill ? like.abs().ge(part.scale.fill_limit) : like.ne(0);
+  if (part.is_relative()) return scales.masked_fill_(held_alone, 0);
   if (part.rule != Rule::local) return scales;
   auto lower = [&](const std::vector<double>& by_place, int64_t begin, int64_t count, int64_t axis) {
     if (by_place.empty()) return;
@@ -159,7 +169,10 @@ std::vector<OutputPart> parts_or_whole(const std::vector<OutputPart>& parts, con
 Rule broken_rule(const ErrorScan& scan, const ScaledError& allowed) {
   if (!(scan.scaled.max <= allowed.max)) return Rule::max;
   if (!(scan.scaled.rms <= allowed.rms)) return Rule::rms;
-  return !(scan.scaled.local <= allowed.local) ? Rule::local : Rule::usual;
+  if (!(scan.scaled.local <= allowed.local)) return Rule::local;
+  if (!(scan.scaled.usual <= allowed.usual)) return Rule::usual;
+  if (!(scan.scaled.lost <= allowed.lost)) return Rule::lost;
+  return !(scan.scaled.bias <= allowed.bias) ? Rule::bias : Rule::fill;
 }
 
 void keep_worst(const ErrorScan& scan, double allowed, OutputError& error) {
@@ -360,6 +373,9 @@ Allowance Allowance::times(double factor) const {
     allowed.rms *= factor;
     allowed.local *= factor;
     allowed.usual *= factor;
+    allowed.lost *= factor;
+    allowed.bias *= factor;
+    allowed.fill *= factor;
   }
   return wide;
 }

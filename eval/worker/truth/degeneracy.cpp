@@ -24,6 +24,12 @@ std::vector<Answer> trivial_answers(const at::Tensor& truth, const std::vector<a
   return answers;
 }
 
+// By the rules that ask how large errors are; of these an ill-conditioned output allows so much that anything passes.
+std::vector<ScaledError> sizes_of(std::vector<ScaledError> errors) {
+  for (ScaledError& error : errors) error.lost = error.bias = error.fill = 0;
+  return errors;
+}
+
 bool all_within(const std::vector<ScaledError>& errors, const std::vector<ScaledError>& allowed) {
   return std::equal(errors.begin(), errors.end(), allowed.begin(), within);
 }
@@ -38,7 +44,7 @@ Triviality find_triviality(const Expected& expected, const Allowance& allowance,
   Triviality result;
   std::vector<ScaledError> narrowed = allowance.scaled;
   for (auto& [name, values] : trivial_answers(expected.truth, inputs)) {
-    const auto errors = scaled_errors(values, expected, allowance.parts);
+    const auto errors = sizes_of(scaled_errors(values, expected, allowance.parts));
     if (!all_within(errors, allowance.scaled)) continue;
     if (result.answer.empty()) result.answer = name;
     bool better = false;

@@ -27,35 +27,53 @@ Lanes greater(Lanes a, Lanes b) { return a < b ? b : a; }
 double greatest(Lanes lanes) { return std::max(lanes[0], lanes[1]); }
 
 // Gives the square of the scaled error.
-double compare_element(double value, double eager, double truth, double rms, double local, ErrorExtremes& extremes) {
+double compare_element(const ErrorOperands& of, int64_t place, ErrorExtremes& extremes) {
+  const double value = of.value[place], eager = of.eager[place], truth = of.truth[place];
   if (!std::isfinite(truth) || !std::isfinite(eager)) {
     extremes.specials_wrong |= !(value == eager || (std::isnan(value) && std::isnan(eager)));
     return 0;
   }
-  const double magnitude = std::abs(truth), error = std::abs(value - truth), scaled = error / (magnitude + rms);
+  const double magnitude = std::abs(truth), error = std::abs(value - truth), scaled = error / (magnitude + of.rms);
   extremes.nan |= std::isnan(value);
   extremes.not_finite |= !std::isfinite(value);
   extremes.max = std::max(extremes.max, scaled);
-  extremes.local = std::max(extremes.local, error / (magnitude + local));
+  extremes.local = std::max(extremes.local, error / (magnitude + of.local[place]));
   extremes.max_abs = std::max(extremes.max_abs, error);
   extremes.eager_max_abs = std::max(extremes.eager_max_abs, std::abs(eager - truth));
-  extremes.largest = std::max(extremes.largest, magnitude + rms);
+  extremes.largest = std::max(extremes.largest, magnitude + of.rms);
+  if (magnitude >= of.fill_limit) extremes.fill = std::max(extremes.fill, error / magnitude);
+  const double difference = (value - truth) / (magnitude + of.rms), share = truth / (magnitude + of.rms);
+  extremes.along += difference * share;
+  extremes.squares += share * share;
+  extremes.sum += difference;
+  extremes.magnitudes += std::abs(share);
+  extremes.sizeable += magnitude > kLeastScale;
+  extremes.lost += magnitude > kLeastScale && error > kLostPart * magnitude;
   return scaled * scaled;
 }
 
 void compare_each(const ErrorOperands& of, int64_t begin, int64_t end, double* squares, ErrorExtremes& extremes) {
   for (int64_t i = begin; i < end; ++i)
-    squares[i] = compare_element(of.value[i], of.eager[i], of.truth[i], of.rms, of.local[i], extremes);
+    squares[i] = compare_element(of, i, extremes);
 }
 
 // The same, where no difference is infinite or NaN, which it does not see. Gives the sum of all differences, which is
 // one of these if one of them is.
 double compare_finite(const ErrorOperands& of, int64_t count, double* squares, ErrorExtremes& extremes) {
   Lanes max{}, max_abs{}, eager_max_abs{}, largest{}, excess{}, sum{};
+  Lanes along{}, squares_of_truth{}, differences{}, magnitudes{};
+  LaneBits lost{}, sizeable{};
   for (int64_t i = 0; i < count; i += kLanes) {
     const Lanes truth = load(of.truth + i), magnitude = absolute(truth), weight = magnitude + of.rms;
-    const Lanes error = absolute(load(of.value + i) - truth), eager_error = absolute(load(of.eager + i) - truth);
-    const Lanes scaled = error / weight;
+    const Lanes signed_error = load(of.value + i) - truth, error = absolute(signed_error), eager_error = absolute(load(of.eager + i) - truth);
+    const Lanes scaled = error / weight, share = truth / weight, difference = signed_error / weight;
+    along += difference * share;
+    squares_of_truth += share * share;
+    differences += difference;
+    magnitudes += absolute(share);
+    const LaneBits counts = magnitude > kLeastScale;  // -1 where it does
+    sizeable -= counts;
+    lost -= counts & (error > kLostPart * magnitude);
     store(scaled * scaled, squares + i);
     max = greater(max, scaled);
     max_abs = greater(max_abs, error);
@@ -68,6 +86,19 @@ double compare_finite(const ErrorOperands& of, int64_t count, double* squares, E
   extremes.max_abs = std::max(extremes.max_abs, greatest(max_abs));
   extremes.eager_max_abs = std::max(extremes.eager_max_abs, greatest(eager_max_abs));
   extremes.largest = std::max(extremes.largest, greatest(largest));
+  extremes.along += along[0] + along[1];
+  extremes.squares += squares_of_truth[0] + squares_of_truth[1];
+  extremes.sum += differences[0] + differences[1];
+  extremes.magnitudes += magnitudes[0] + magnitudes[1];
+  extremes.lost += lost[0] + lost[1];
+  extremes.sizeable += sizeable[0] + sizeable[1];
+  if (of.fill_limit <= greatest(largest)) {
+    for (int64_t i = 0; i < count; ++i) {
+      const double magnitude = std::abs(of.truth[i]);
+      if (magnitude >= of.fill_limit)
+        extremes.fill = std::max(extremes.fill, std::abs(of.value[i] - of.truth[i]) / magnitude);
+    }
+  }
   if (greatest(excess) > 0) {  // in few chunks only: the others need no second division
     Lanes local{};
     for (int64_t i = 0; i < count; i += kLanes) {
@@ -87,6 +118,13 @@ void ErrorExtremes::add(const ErrorExtremes& other) {
   max_abs = std::max(max_abs, other.max_abs);
   eager_max_abs = std::max(eager_max_abs, other.eager_max_abs);
   largest = std::max(largest, other.largest);
+  fill = std::max(fill, other.fill);
+  along += other.along;
+  squares += other.squares;
+  sum += other.sum;
+  magnitudes += other.magnitudes;
+  lost += other.lost;
+  sizeable += other.sizeable;
   nan |= other.nan;
   not_finite |= other.not_finite;
   specials_wrong |= other.specials_wrong;
@@ -103,22 +141,28 @@ void compare_elements(const ErrorOperands& operands, int64_t count, double* squa
   }
 }
 
-int64_t square_elements(const double* eager, const double* truth, int64_t count, double* squares) {
+SquaredElements square_elements(const double* eager, const double* truth, double fill_limit, int64_t count,
+                                double* squares) {
   const int64_t whole = count / kLanes * kLanes;
-  Lanes sum{};
+  Lanes sum{}, largest{};
   for (int64_t i = 0; i < whole; i += kLanes) {
     const Lanes lanes = load(truth + i);
     store(lanes * lanes, squares + i);
+    largest = greater(largest, absolute(lanes));
     sum += absolute(lanes) + absolute(load(eager + i));
   }
-  const bool all_finite = std::isfinite(sum[0] + sum[1]);
-  int64_t counted = all_finite ? whole : 0;
-  for (int64_t i = counted; i < count; ++i) {
-    const bool counts = std::isfinite(truth[i]) && std::isfinite(eager[i]);
+  const bool all_count = std::isfinite(sum[0] + sum[1]) && greatest(largest) < fill_limit;
+  SquaredElements result;
+  if (all_count) result = {whole, 0, greatest(largest)};
+  for (int64_t i = result.counted; i < count; ++i) {
+    const bool finite = std::isfinite(truth[i]) && std::isfinite(eager[i]);
+    const bool fills = finite && std::abs(truth[i]) >= fill_limit, counts = finite && !fills;
     squares[i] = counts ? truth[i] * truth[i] : 0;
-    counted += counts;
+    result.counted += finite;
+    result.fills += fills;
+    if (counts) result.largest = std::max(result.largest, std::abs(truth[i]));
   }
-  return counted;
+  return result;
 }
 
 SliceSum sum_of(const double* squares, int64_t count) {

@@ -10,15 +10,15 @@
 #include <numeric>
 
 #include "eval/torch/threads.h"
+#include "eval/worker/truth/usual_size.h"
 
 namespace tilepilot::eval {
 namespace {
 
 constexpr int64_t kParts = 16;  // of the elements, each summed by one thread: sums do not depend on their number
-// Smaller than that, no slice has a scale: its roundings to float32 would be numbers below the least normal one, which
-// functions flush to zero.
-constexpr double kLeastScale = 0x1p-126 / 0x1p-23;
 constexpr int64_t kFewestOfSlice = 8;  // elements of a slice whose rms says something, and half of it not zero
+constexpr int64_t kFewElements = 64;   // of a tensor, each of which is held against itself
+constexpr int64_t kFewLost = 4;        // elements next to zero that roundings may leave anywhere
 // Elements that operators work on.
 constexpr int64_t kAtOnce = int64_t{1} << 22, kAtOnceOnGpu = int64_t{1} << 25;
 
@@ -96,7 +96,10 @@ RowShape::RowShape(at::IntArrayRef sizes) {
   for (int64_t extent : leading) rows *= extent;
 }
 
-ScaleBuilder::ScaleBuilder(at::IntArrayRef sizes, ScanPlace place) : shape_(sizes), place_(place) {
+ScaleBuilder::ScaleBuilder(at::IntArrayRef sizes, ScanPlace place, double fill_limit)
+    : shape_(sizes), place_(place), fill_limit_(fill_limit) {
+  if (shape_.rows * shape_.columns < kFewElements)
+    least_.assign(static_cast<size_t>(shape_.columns), std::numeric_limits<double>::infinity());
   rows_.resize(static_cast<size_t>(shape_.rows));
   if (shape_.rows >= kFewestOfSlice) columns_.resize(static_cast<size_t>(shape_.columns));
 }
@@ -108,13 +111,24 @@ void ScaleBuilder::add(const at::Tensor& eager, const at::Tensor& truth) {
   } else {
     add_by_operators(eager, truth);
   }
+  if (!least_.empty()) see_places(eager, truth);
   next_row_ += truth.numel() / shape_.columns;
+}
+
+void ScaleBuilder::see_places(const at::Tensor& eager, const at::Tensor& truth) {
+  const at::Tensor t = truth.cpu().to(at::kDouble).contiguous(), e = eager.cpu().to(at::kDouble).contiguous();
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    const double size = std::abs(t.const_data_ptr<double>()[i]);
+    double& least = least_[static_cast<size_t>(i % shape_.columns)];
+    if (size > kLeastScale && std::isfinite(e.const_data_ptr<double>()[i])) least = std::min(least, size);
+  }
 }
 
 void ScaleBuilder::add_on_host(const at::Tensor& eager, const at::Tensor& truth) {
   const int64_t columns = shape_.columns;
   struct Part {
-    int64_t first_row = 0, counted = 0;
+    int64_t first_row = 0;
+    SquaredElements seen;
     std::vector<SliceSum> rows;
     std::vector<double> squares, not_zero;  // by column
   };
@@ -130,8 +144,8 @@ void ScaleBuilder::add_on_host(const at::Tensor& eager, const at::Tensor& truth)
     for (int64_t begin = first; begin < end; begin += kErrorChunk) {
       const int64_t count = std::min(kErrorChunk, end - begin);
       Buffer e, t, squares;
-      part.counted +=
-          square_elements(load(eager, begin, count, e), load(truth, begin, count, t), count, squares.data());
+      part.seen.add(square_elements(load(eager, begin, count, e), load(truth, begin, count, t), fill_limit_, count,
+                                    squares.data()));
       in_rows(begin, count, columns, [&](int64_t row, int64_t column, int64_t offset, int64_t length) {
         const double* piece = squares.data() + offset;
         const SliceSum sum = sum_of(piece, length);
@@ -148,7 +162,9 @@ void ScaleBuilder::add_on_host(const at::Tensor& eager, const at::Tensor& truth)
     for (size_t i = 0; i < part.rows.size(); ++i) rows[i].add(part.rows[i].squares, part.rows[i].not_zero);
     for (size_t i = 0; i < part.squares.size(); ++i)
       columns_[i].add(part.squares[i], static_cast<int64_t>(part.not_zero[i]));
-    counted_ += part.counted;
+    counted_ += part.seen.counted;
+    fills_ += part.seen.fills;
+    largest_ = std::max(largest_, part.seen.largest);
   }
 }
 
@@ -160,16 +176,20 @@ void ScaleBuilder::add_by_operators(const at::Tensor& given_eager, const at::Ten
     const at::Tensor t = truth.narrow(0, begin, count).to(at::kDouble),
                      e = eager.narrow(0, begin, count).to(t.device());
     const at::Tensor mask = t.isfinite().logical_and_(e.isfinite());
-    const at::Tensor squares = at::where(mask, t.square(), at::zeros({}, t.options()));
+    const at::Tensor fills = t.abs().ge(fill_limit_).logical_and_(mask);
+    const at::Tensor counts = mask.logical_and(fills.logical_not()), zero = at::zeros({}, t.options());
+    const at::Tensor squares = at::where(counts, t.square(), zero);
     const at::Tensor not_zero = squares.gt(0);
     auto add = [&](SliceSum* slices, int64_t axis) {
-      const at::Tensor sums = squares.sum(axis).cpu(), counts = not_zero.sum(axis).cpu();
+      const at::Tensor sums = squares.sum(axis).cpu(), some = not_zero.sum(axis).cpu();
       for (int64_t i = 0; i < sums.numel(); ++i)
-        slices[i].add(sums.const_data_ptr<double>()[i], counts.const_data_ptr<int64_t>()[i]);
+        slices[i].add(sums.const_data_ptr<double>()[i], some.const_data_ptr<int64_t>()[i]);
     };
     add(rows_.data() + next_row_ + begin, 1);
     if (!columns_.empty()) add(columns_.data(), 0);
     counted_ += mask.sum().item<int64_t>();
+    fills_ += fills.sum().item<int64_t>();
+    largest_ = std::max(largest_, largest_of(at::where(counts, t.abs(), zero)));
   }
 }
 
@@ -178,11 +198,19 @@ ErrorScale ScaleBuilder::finish() const {
   scale.counted = counted_;
   double squares = 0;
   for (const SliceSum& each : rows_) squares += each.squares;
-  if (counted_ > 0 && squares > 0) scale.rms = root_of_mean(squares, counted_);
+  scale.fill_limit = fill_limit_;
+  if (counted_ > fills_ && squares > 0) scale.rms = root_of_mean(squares, counted_ - fills_);
   const int64_t numel = shape_.rows * shape_.columns;
   if (numel == 0) return scale;
   scale.columns.assign(columns_.size(), scale.rms);
   for (size_t i = 0; i < columns_.size(); ++i) lower(scale.columns[i], columns_[i], shape_.rows);
+  if (!least_.empty()) {
+    // What exact terms leave where they cancel is no size.
+    constexpr double kLeft = 0x1p-44;
+    scale.columns.resize(least_.size(), scale.rms);
+    for (size_t i = 0; i < least_.size(); ++i)
+      if (least_[i] > kLeft * scale.rms) scale.columns[i] = std::min(scale.columns[i], least_[i]);
+  }
   if (shape_.rows == 1) return scale;
   scale.rows.assign(rows_.size(), scale.rms);
   if (shape_.columns >= kFewestOfSlice) {
@@ -269,7 +297,7 @@ void ErrorMeter::add_on_host(const at::Tensor& value, const at::Tensor& eager, c
         local_scales(next_row_ + row, column, length, local.data() + offset);
       });
       const ErrorOperands operands = {load(value, begin, count, v), load(eager, begin, count, e),
-                                      load(truth, begin, count, t), scale_.rms, local.data()};
+                                      load(truth, begin, count, t), scale_.rms, local.data(), scale_.fill_limit};
       compare_elements(operands, count, squares.data(), part.extremes);
       in_rows(begin, count, columns, [&](int64_t row, int64_t column, int64_t offset, int64_t length) {
         part.rows.add(next_row_ + row, sum_of(squares.data() + offset, length).squares);
@@ -277,20 +305,11 @@ void ErrorMeter::add_on_host(const at::Tensor& value, const at::Tensor& eager, c
       });
     }
   });
-  ErrorExtremes total;
   for (const Part& part : parts) {
-    total.add(part.extremes);
+    seen_values_.add(part.extremes);
     rows_.add(part.rows);
     columns_.add(part.columns);
   }
-  largest_ = std::max(largest_, total.largest);
-  nan_ |= total.nan;
-  scan_.scaled.max = std::max(scan_.scaled.max, total.max);
-  scan_.scaled.local = std::max(scan_.scaled.local, total.local);
-  scan_.max_abs = std::max(scan_.max_abs, total.max_abs);
-  scan_.eager_max_abs = std::max(scan_.eager_max_abs, total.eager_max_abs);
-  scan_.not_finite |= total.not_finite;
-  scan_.specials_wrong |= total.specials_wrong;
 }
 
 void ErrorMeter::local_scales(int64_t row, int64_t column, int64_t count, double* scales) const {
@@ -318,44 +337,121 @@ void ErrorMeter::add_by_operators(const at::Tensor& given_value, const at::Tenso
     const at::Tensor v = part_of(value), e = part_of(eager), t = part_of(truth);
     const at::Tensor mask = t.isfinite().logical_and_(e.isfinite());
     const at::Tensor same = v.eq(e).logical_or_(v.isnan().logical_and_(e.isnan()));
-    scan_.specials_wrong |= mask.logical_or(same).logical_not_().any().item<bool>();
-    scan_.not_finite |= mask.logical_and(v.isfinite().logical_not_()).any().item<bool>();
-    nan_ |= mask.logical_and(v.isnan()).any().item<bool>();
-    const at::Tensor error = at::where(mask, v.sub(t).abs_(), zero), magnitude = at::where(mask, t.abs(), zero);
+    ErrorExtremes seen;
+    seen.specials_wrong = mask.logical_or(same).logical_not_().any().item<bool>();
+    seen.not_finite = mask.logical_and(v.isfinite().logical_not_()).any().item<bool>();
+    seen.nan = mask.logical_and(v.isnan()).any().item<bool>();
+    const at::Tensor difference = at::where(mask, v.sub(t), zero), finite = at::where(mask, t, zero);
+    const at::Tensor error = difference.abs(), magnitude = finite.abs(), weight = magnitude.add(scale_.rms);
     const at::Tensor rows = scale_.rows.empty() ? at::full({1}, scale_.rms, zero.options())
                                                 : on_device(scale_.rows, next_row_ + begin, count, device).unsqueeze(1);
-    const at::Tensor scaled = error.div(magnitude.add(scale_.rms));
+    const at::Tensor scaled = error.div(weight);
     const at::Tensor squares = scaled.square(), by_row = squares.sum(1).cpu(), by_column = squares.sum(0).cpu();
     for (int64_t i = 0; i < count; ++i) rows_.add(next_row_ + begin + i, by_row.const_data_ptr<double>()[i]);
     for (int64_t i = 0; i < shape_.columns; ++i) columns_.add(i, by_column.const_data_ptr<double>()[i]);
-    scan_.scaled.max = std::max(scan_.scaled.max, largest_of(scaled));
-    scan_.scaled.local = std::max(scan_.scaled.local, largest_of(error.div(magnitude.add(at::minimum(rows, columns)))));
-    scan_.max_abs = std::max(scan_.max_abs, largest_of(error));
-    scan_.eager_max_abs = std::max(scan_.eager_max_abs, largest_of(at::where(mask, e.sub(t).abs_(), zero)));
-    if (mask.any().item<bool>()) largest_ = std::max(largest_, largest_of(magnitude) + scale_.rms);
+    seen.max = largest_of(scaled);
+    seen.local = largest_of(error.div(magnitude.add(at::minimum(rows, columns))));
+    seen.max_abs = largest_of(error);
+    seen.eager_max_abs = largest_of(at::where(mask, e.sub(t).abs_(), zero));
+    if (mask.any().item<bool>()) seen.largest = largest_of(magnitude) + scale_.rms;
+    if (std::isfinite(scale_.fill_limit))
+      seen.fill = largest_of(at::where(magnitude.ge(scale_.fill_limit), error.div(magnitude), zero));
+    const at::Tensor share = finite.div(weight), part = difference.div(weight);
+    seen.along = part.mul(share).sum().item<double>();
+    seen.squares = share.square().sum().item<double>();
+    seen.sum = part.sum().item<double>();
+    seen.magnitudes = share.abs().sum().item<double>();
+    const at::Tensor sizeable = magnitude.gt(kLeastScale);
+    seen.sizeable = sizeable.sum().item<int64_t>();
+    seen.lost = error.gt(magnitude.mul(kLostPart)).logical_and_(sizeable).sum().item<int64_t>();
+    seen_values_.add(seen);
   }
 }
 
 ErrorScan ErrorMeter::finish() const {
-  ErrorScan scan = scan_;
+  const ErrorExtremes& seen = seen_values_;
+  ErrorScan scan;
+  scan.scaled.max = seen.max;
+  scan.scaled.local = seen.local;
+  scan.scaled.fill = seen.fill;
+  scan.max_abs = seen.max_abs;
+  scan.eager_max_abs = seen.eager_max_abs;
+  scan.not_finite = seen.not_finite;
+  scan.specials_wrong = seen.specials_wrong;
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  if (nan_) {
-    scan.scaled = {nan, nan, nan, nan};
+  if (seen.nan) {
+    scan.scaled = {nan, nan, nan, nan, nan, nan, nan};
     scan.max_abs = nan;
   } else if (seen_ > 0) {
     scan.scaled.rms = root_of_mean(rows_.sum(), seen_);
     const double of_rows = rows_.median(shape_.columns), of_columns = columns_.median(shape_.rows);
     // One row says nothing of the others.
     scan.scaled.usual = shape_.rows == 1 ? of_columns : std::min(of_rows, of_columns);
+    if (seen.lost > kFewLost)
+      scan.scaled.lost = static_cast<double>(seen.lost - kFewLost) / static_cast<double>(seen.sizeable);
+    if (seen.squares > 0)
+      scan.scaled.bias = std::max(std::abs(seen.along) / seen.squares, std::abs(seen.sum) / seen.magnitudes);
   }
-  if (scale_.counted > 0) scan.largest_weight = scale_.counted < seen_ ? std::max(1.0, largest_) : largest_;
+  if (scale_.counted > 0) scan.largest_weight = scale_.counted < seen_ ? std::max(1.0, seen.largest) : seen.largest;
   return scan;
 }
+
+namespace {
+
+// Elements below a limit, of which eager knows something or nothing.
+struct Rest {
+  double largest = 0, squares = 0, errors = 0;
+};
+
+// Ends early when an element below the limit is larger than `most`.
+Rest rest_below(const at::Tensor& given_eager, const at::Tensor& given_truth, double limit, double most) {
+  Rest rest;
+  const int64_t columns = RowShape(given_truth.sizes()).columns;
+  const at::Tensor eagers = given_eager.reshape({-1, columns}), truths = given_truth.reshape({-1, columns});
+  const int64_t rows = truths.size(0);
+  // A few rows first: mostly they have such an element.
+  int64_t step = std::max<int64_t>(1, kErrorChunk / columns);
+  for (int64_t begin = 0; begin < rows && rest.largest <= most; begin += step, step = rows_at_once(truths, columns)) {
+    const int64_t count = std::min(step, rows - begin);
+    const at::Tensor truth = truths.narrow(0, begin, count).to(at::kDouble),
+                     eager = eagers.narrow(0, begin, count).to(truth.device(), at::kDouble),
+                     counts = truth.abs().lt(limit).logical_and_(eager.isfinite()), zero = at::zeros({}, truth.options());
+    const at::Tensor size = at::where(counts, truth.abs(), zero);
+    rest.largest = std::max(rest.largest, largest_of(size));
+    if (rest.largest > most) break;
+    rest.squares += size.square().sum().item<double>();
+    rest.errors += at::where(counts, eager.sub(truth), zero).square_().sum().item<double>();
+  }
+  return rest;
+}
+
+// From which size on elements are fills: a gap is below them, and what is below the gap is known to eager. What is
+// left where terms cancel is not.
+double fill_limit_of(const at::Tensor& eager, const at::Tensor& truth, double largest) {
+  constexpr int kMostFills = 3;  // masks that are added
+  constexpr double kKnown = 0x1p-4;
+  double limit = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kMostFills; ++i) {
+    const Rest rest = rest_below(eager, truth, largest / kOfOneFill, largest / kBeyond);
+    const bool has_gap = rest.largest > 0 && rest.largest <= largest / kBeyond;
+    if (!has_gap || !(rest.errors <= kKnown * kKnown * rest.squares)) break;
+    limit = largest / kOfOneFill;
+    largest = rest.largest;
+  }
+  return limit;
+}
+
+}  // namespace
 
 ErrorScale scale_of(const at::Tensor& eager, const at::Tensor& truth) {
   ScaleBuilder builder(truth.sizes());
   builder.add(eager, truth);
-  return builder.finish();
+  if (!(builder.largest() > 0)) return builder.finish();
+  const double limit = fill_limit_of(eager, truth, builder.largest());
+  if (!std::isfinite(limit)) return builder.finish();
+  ScaleBuilder without_fills(truth.sizes(), ScanPlace::nearest, limit);
+  without_fills.add(eager, truth);
+  return without_fills.finish();
 }
 
 ErrorScan scan_errors(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth,
@@ -366,7 +462,8 @@ ErrorScan scan_errors(const at::Tensor& value, const at::Tensor& eager, const at
 }
 
 ScaledError worse(ScaledError a, ScaledError b) {
-  return {std::max(a.max, b.max), std::max(a.rms, b.rms), std::max(a.local, b.local), std::max(a.usual, b.usual)};
+  return {std::max(a.max, b.max),   std::max(a.rms, b.rms),   std::max(a.local, b.local), std::max(a.usual, b.usual),
+          std::max(a.lost, b.lost), std::max(a.bias, b.bias), std::max(a.fill, b.fill)};
 }
 
 ScaledError worst_of(const std::vector<ScaledError>& errors) {

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <limits>
 #include <vector>
 
 #include "eval/graph/tolerance.h"
@@ -12,12 +13,15 @@
 namespace tilepilot::eval {
 
 // What errors of an output are divided by (docs/verification.md): |truth| + rms(truth), and by the local rule the least
-// rms of the slices through an element in place of the tensor's. Only elements where truth and eager are finite count.
+// rms of the slices through an element in place of the tensor's. Only elements where truth and eager are finite count,
+// and no fills: elements far beyond all others, as are -1e9 in masked scores.
 struct ErrorScale {
   double rms = 1;  // of the truth; 1 if that is zero everywhere, so that errors stay finite
   int64_t counted = 0;
+  double fill_limit = std::numeric_limits<double>::infinity();  // elements as large are fills
   // Least rms of the slices through a row (a vector along the last axis), and of those at a place along it. Empty: no
-  // slice holds enough elements, half of them not zero.
+  // slice holds enough elements, half of them not zero. Of a tensor of few elements those at a place have at most the
+  // least of them for a scale: each is held against itself.
   std::vector<double> rows, columns;
 };
 
@@ -43,20 +47,25 @@ struct RowShape {
 
 class ScaleBuilder {
  public:
-  explicit ScaleBuilder(at::IntArrayRef sizes, ScanPlace place = ScanPlace::nearest);
+  explicit ScaleBuilder(at::IntArrayRef sizes, ScanPlace place = ScanPlace::nearest,
+                        double fill_limit = std::numeric_limits<double>::infinity());
   // The next rows. Both of one shape; `truth` is float64, `eager` of any floating type.
   void add(const at::Tensor& eager, const at::Tensor& truth);
   ErrorScale finish() const;
+  double largest() const { return largest_; }  // of the elements that count
 
  private:
   void add_on_host(const at::Tensor& eager, const at::Tensor& truth);
   void add_by_operators(const at::Tensor& eager, const at::Tensor& truth);
+  void see_places(const at::Tensor& eager, const at::Tensor& truth);
 
   RowShape shape_;
   ScanPlace place_;
+  double fill_limit_, largest_ = 0;
+  std::vector<double> least_;  // of a tensor of few elements, by place along rows: not zero
   int64_t next_row_ = 0;
   std::vector<SliceSum> rows_, columns_;  // columns only where they are long enough
-  int64_t counted_ = 0;
+  int64_t counted_ = 0, fills_ = 0;
 };
 
 // Sums of squares of many numbers in a row, so many neighbours together that there are no more than `kMostGroups`.
@@ -97,10 +106,8 @@ class ErrorMeter {
   const ErrorScale& scale_;
   ScanPlace place_;
   int64_t next_row_ = 0, seen_ = 0;
-  double largest_ = 0;
+  ErrorExtremes seen_values_;
   GroupedSquares rows_, columns_;
-  bool nan_ = false;
-  ErrorScan scan_;
 };
 
 ErrorScale scale_of(const at::Tensor& eager, const at::Tensor& truth);

@@ -1,0 +1,35 @@
+# row: A1
+# level: host
+# model: directions
+# expect: wrong_values
+# twin: honest_directions
+# Lengths below a ten-millionth are not computed.
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+@tilelang.jit(out_idx=[-1])
+def mapped(N, scale=1.0, block=256, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block), threads=128) as bx:
+            for i in T.Parallel(block):
+                if bx * block + i < N:
+                    Y[bx * block + i] = X[bx * block + i] * scale
+
+    return main
+
+
+def times(x, scale):
+    return mapped(x.numel(), scale)(x.contiguous().view(-1)).view(x.shape)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, depth):
+        d = F.normalize(x, dim=-1)
+        t = torch.exp(-torch.sigmoid(depth) * 30.0)
+        t = torch.where(t > t.max() * 1e-7, t, torch.zeros_like(t))
+        return times(d * t[:, None], 1.5)
