@@ -48,6 +48,7 @@ struct ToleranceBasis {
   int64_t numel = 1;
   ScaledError eager = {};        // worst over the trials
   ScaledError sensitivity = {};  // of the truth to one rounding of inputs and weights
+  bool is_own_type = true;       // false: programs may round inputs, weights and results to `epsilon`, eager does not
 };
 
 // What a candidate's scaled error may be, at most.

@@ -122,6 +122,20 @@ TEST(AllowedError, CoversSerialSumsOfModerateLength) {
   }
 }
 
+// One in a hundred of everything is no rounding: those cancel.
+TEST(AllowedError, OfHalfPrecisionHoldsWhatAllElementsHaveInCommonAgainstTheMeanOfRoundings) {
+  ToleranceBasis basis{machine_epsilon("bfloat16"), {}, 16384, {}, {}};
+  basis.eager.rms = 0.0015;
+  basis.eager.bias = 1e-4;
+  EXPECT_LT(allowed_error(basis).bias, 0.005);
+  EXPECT_GT(allowed_error(basis).bias, 0x1p-8);
+  EXPECT_LT(allowed_error(basis).rms, 0.0045);
+  basis.numel = 1;
+  EXPECT_GT(allowed_error(basis).bias, 0x1p-7);
+  basis.epsilon = machine_epsilon("float32");
+  EXPECT_EQ(allowed_error(basis).bias, INFINITY);
+}
+
 TEST(AllowedError, IsFiniteWhateverTheTruthIsMovedBy) {
   ToleranceBasis basis{machine_epsilon("float32"), {}, 1000, {}, {INFINITY, INFINITY, NAN, INFINITY, NAN, 0, INFINITY}};
   const ScaledError allowed = allowed_error(basis);

@@ -348,7 +348,7 @@ std::vector<Allowance> ReferenceSide::allowances_from(const Trial& trial, const 
     if (worst.count > 0 && worst.largest <= worst.range / kRoundedPart)
       allowance.difference_size = kRoundings * worst.largest;
     for (size_t part = 0; part < measured[0].eager[i].size(); ++part) {
-      ToleranceBasis basis{epsilon_of(output), sums_[i], output.numel(), {}, {}};
+      ToleranceBasis basis{epsilon_of(output), sums_[i], output.numel(), {}, {}, !options_.precision};
       for (auto& each : measured) {
         basis.eager = worse(basis.eager, each.eager[i][part]);
         if (!each.sensitivity[i].empty()) basis.sensitivity = worse(basis.sensitivity, each.sensitivity[i][part]);
