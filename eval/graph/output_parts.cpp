@@ -130,7 +130,8 @@ Parts parts_after_move(const GraphNode& node, const Parts& parts, const std::vec
     const auto found = std::find(axes.begin(), axes.end(), axis);
     if (found != axes.end()) there = found - axes.begin();
   } else if (op == "transpose" || op == "t") {
-    const auto one = op == "t" ? 0 : axis_in(node, 1, "dim0", rank), other = op == "t" ? 1 : axis_in(node, 2, "dim1", rank);
+    const auto one = op == "t" ? 0 : axis_in(node, 1, "dim0", rank),
+               other = op == "t" ? 1 : axis_in(node, 2, "dim1", rank);
     if (one && other) there = axis == *one ? *other : axis == *other ? *one : axis;
   }
   if (there < 0 || there >= static_cast<int64_t>(to.size())) return {};
@@ -154,7 +155,8 @@ Parts parts_of(const Graph& graph, int id) {
     }
     const int in_place = operand_in_place(graph, *node, result);
     const int* operand = node->args.empty() ? nullptr : node->args[0].value_id();
-    const bool moves_elements = is_among(kReshapes, name_of_operator(*node)) || is_among(kAxisMoves, name_of_operator(*node));
+    const std::string_view op = name_of_operator(*node);
+    const bool moves_elements = is_among(kReshapes, op) || is_among(kAxisMoves, op);
     if (in_place < 0 && (!operand || !moves_elements)) return {};
     if (in_place < 0) moves.push_back(node);
     id = in_place >= 0 ? in_place : *operand;

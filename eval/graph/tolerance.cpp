@@ -287,7 +287,8 @@ ScaledError allowed_error(const ToleranceBasis& basis) {
   allowed.fill = std::max(floor, over(eager.fill, sensitivity.fill));
   allowed.bias = std::numeric_limits<double>::infinity();
   if (!sixteen_bit) return allowed;
-  allowed.bias = std::max(basis.epsilon * (kBiasRoundings + kRoundings16Bit * luck), over(eager.bias, sensitivity.bias));
+  const double floor_of_bias = basis.epsilon * (kBiasRoundings + kRoundings16Bit * luck);
+  allowed.bias = std::max(floor_of_bias, over(eager.bias, sensitivity.bias));
   if (basis.numel >= kFewElements && basis.is_own_type)
     allowed.rms = std::max({basis.epsilon / 2 + summed / kMaxOverRms,
                             (kOverEager16Bit + kLuckOfMean * luck) * eager.rms, sensitivity.rms});

@@ -120,7 +120,7 @@ Expected expected_of(const at::Tensor& truth) { return {truth.to(at::kFloat), tr
 
 Allowance wide_allowance() {
   Allowance allowance;
-  allowance.scaled = {{2, 2, 2, 2}};
+  allowance.scaled = {{2, 2, 2, 2, 2, 2, 2}};
   return allowance;
 }
 

@@ -65,7 +65,8 @@ double compare_finite(const ErrorOperands& of, int64_t count, double* squares, E
   LaneBits lost{}, sizeable{};
   for (int64_t i = 0; i < count; i += kLanes) {
     const Lanes truth = load(of.truth + i), magnitude = absolute(truth), weight = magnitude + of.rms;
-    const Lanes signed_error = load(of.value + i) - truth, error = absolute(signed_error), eager_error = absolute(load(of.eager + i) - truth);
+    const Lanes signed_error = load(of.value + i) - truth, error = absolute(signed_error);
+    const Lanes eager_error = absolute(load(of.eager + i) - truth);
     const Lanes scaled = error / weight, share = truth / weight, difference = signed_error / weight;
     along += difference * share;
     squares_of_truth += share * share;

@@ -415,7 +415,8 @@ Rest rest_below(const at::Tensor& given_eager, const at::Tensor& given_truth, do
     const int64_t count = std::min(step, rows - begin);
     const at::Tensor truth = truths.narrow(0, begin, count).to(at::kDouble),
                      eager = eagers.narrow(0, begin, count).to(truth.device(), at::kDouble),
-                     counts = truth.abs().lt(limit).logical_and_(eager.isfinite()), zero = at::zeros({}, truth.options());
+                     counts = truth.abs().lt(limit).logical_and_(eager.isfinite()),
+                     zero = at::zeros({}, truth.options());
     const at::Tensor size = at::where(counts, truth.abs(), zero);
     rest.largest = std::max(rest.largest, largest_of(size));
     if (rest.largest > most) break;

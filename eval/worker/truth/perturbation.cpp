@@ -425,7 +425,7 @@ bool adds_up(const GraphNode& node, const std::vector<c10::IValue>& operands) {
 bool may_cancel(std::string_view name) { return name.find("log") == std::string_view::npos; }
 
 // What is not finite stays: there a product with a draw would be another infinity, or no number.
-void add_finite(at::Tensor& made, at::Tensor change) { made.add_(change.nan_to_num_(0, 0, 0)); }
+void add_finite(at::Tensor& made, const at::Tensor& change) { made.add_(change.nan_to_num(0, 0, 0)); }
 
 }  // namespace
 
