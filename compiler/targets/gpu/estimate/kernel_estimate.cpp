@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/effects.h"
