@@ -92,6 +92,10 @@ struct Context {
   // Whether signed integers wrap by themselves where the text is compiled, rather than by functions of the prelude.
   bool wraps_by_itself = true;
 
+  // Whether `a and b` is a bitwise operation where b loads but needs no guard: the system's compiler makes no vector
+  // code of a load that may be left out.
+  bool evaluates_both_sides = false;
+
   // Whether functions and quotients of float32 are those of the prelude that are fast and inexact.
   bool fast_math = false;
 

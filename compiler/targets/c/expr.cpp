@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/search.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/fold.h"
 
@@ -399,11 +400,45 @@ class ValueEmitter {
       return {fmt::format("fast_quotient({}, {})", value(node.left).text, value(node.right).text)};
     if (may_overflow(node.op, node.left, node.right))
       return by_wrapping(node.op, value(node.left).text, value(node.right).text, type);
+    if (is_bitwise_condition(node)) return bitwise_condition(node);
     const bool is_shift = row.precedence == kShift;
     const int precedence = row.precedence;
     std::string left = wrapped(value(node.left), precedence);
     std::string right = is_shift ? shift_amount(node.right) : wrapped(value(node.right), precedence + 1);
     return narrow({fmt::format("{} {} {}", left, row.symbol, right), precedence}, type);
+  }
+
+  bool is_bitwise_condition(const ir::Binary& node) const {
+    const bool is_condition = node.op == BinaryOp::logical_and || node.op == BinaryOp::logical_or;
+    return is_condition && context_.evaluates_both_sides && ir::has_loads(node.right) && needs_no_guard(node.right);
+  }
+
+  // Has a value, and nothing else comes of it, whatever stands before it: its elements are there, and it calls nothing.
+  bool needs_no_guard(const Expr& expr) const {
+    bool is_safe = true;
+    ir::walk(expr, [&](const Expr& part) {
+      if (const auto* load = std::get_if<ir::Load>(&part->node)) is_safe = is_safe && is_inside(part, *load);
+      if (const auto* node = std::get_if<ir::Binary>(&part->node))
+        is_safe = is_safe && !is_among(kLibraryOperators, node->op);
+      is_safe = is_safe && !std::holds_alternative<ir::Math>(part->node);
+    });
+    return is_safe;
+  }
+
+  bool is_inside(const Expr& expr, const ir::Load& load) const {
+    if (load.buffer->address) return false;  // a program may ask first whether there is one
+    if (context_.proven.contains(expr.get())) return true;
+    for (size_t axis = 0; axis < load.indices.size(); ++axis)
+      if (!context_.facts.in_bounds(load.indices[axis], load.buffer->shape[axis])) return false;
+    return true;
+  }
+
+  Code bitwise_condition(const ir::Binary& node) {
+    const int precedence = node.op == BinaryOp::logical_and ? kBitAnd : kBitOr;
+    const Code left = value(node.left);
+    const std::string first = left.precedence == precedence ? left.text : wrapped(left, kUnary);
+    return {fmt::format("{} {} {}", first, precedence == kBitAnd ? '&' : '|', wrapped(value(node.right), kUnary)),
+            precedence};
   }
 
   // C++'s own division rounds the same way if nothing is negative.

@@ -116,6 +116,7 @@ class LaunchEmitter {
   void learn() {
     const ir::Kernel& kernel = context_.kernel;
     context_.checks_tiles = true;
+    context_.evaluates_both_sides = true;
     for (const auto& parameter : context_.program.parameters)
       if (const auto* var = std::get_if<ir::Var>(&parameter); var != nullptr && (*var)->type.is_int())
         context_.wide.insert(var->get());
