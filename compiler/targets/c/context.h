@@ -127,6 +127,8 @@ struct Context {
   LaneState lanes = {};
   int loops = 0;                                           // around what is being written
   std::unordered_set<const ir::BufferData*> sharing = {};  // views and what they view
+  // Of which each iteration of a parallel loop has one of its own (see cpu/loops/private_buffers.h).
+  std::unordered_set<const ir::BufferData*> iteration_private = {};
   // How often the kernel's body names each buffer.
   std::unordered_map<const ir::BufferData*, int64_t> uses = {};
   // What the launch may find.

@@ -9,6 +9,7 @@
 #include "compiler/targets/cpu/emit.h"
 #include "compiler/targets/cpu/loops/cost.h"
 #include "compiler/targets/cpu/loops/loop_body.h"
+#include "compiler/targets/cpu/loops/private_buffers.h"
 #include "compiler/targets/cpu/plan/launch_plan.h"
 #include "compiler/targets/cpu/plan/operand_layout.h"
 #include "compiler/targets/cpu/roles.h"
@@ -105,7 +106,8 @@ class LaunchEmitter {
     function_ = context_.names.fresh(context_.program.name);  // the same for all launches: each has names of its own
     if (number_ > 0) function_ = context_.names.fresh(fmt::format("{}_{}", function_, number_ + 1));
     name_parameters();
-    for (const ir::Buffer& buffer : context_.kernel.allocations) declare(buffer);
+    for (const ir::Buffer& buffer : context_.kernel.allocations)
+      if (!context_.iteration_private.contains(buffer.get())) declare(buffer);
     emit(context_, context_.kernel.body);
     if (context_.error) return std::move(context_.error);
     if (context_.uses_events) parameters_.emplace_back("launch_events* events");
@@ -134,6 +136,7 @@ class LaunchEmitter {
         [](const ir::Expr&) {});
     context_.facts.learn(kernel);
     context_.uses = count_uses(kernel.body);
+    context_.iteration_private = find_private_buffers(kernel, context_.facts, context_.uses);
   }
 
   void name_parameters() {

@@ -115,9 +115,9 @@ class LaneWriter {
     std::vector<ir::Buffer> before, after;
     for (const ir::Buffer& buffer : plan_.own) {
       const std::string name = context_.names.fresh("own_" + buffer->name);
-      const size_t leading = buffer->rank() - plan_.thread.size();
       out_.line("alignas(64) {} {}[{}];", c::stored_type(buffer->type), name, elements(buffer) * plan_.chunk_size());
-      context_.lanes.own[buffer.get()] = {name, leading};
+      context_.lanes.own[buffer.get()] = {name, plan_.leading_axes(buffer)};
+      if (plan_.without_thread.contains(buffer.get())) continue;
       const bool is_fresh = plan_.fresh.contains(buffer.get());
       const bool only_here = context_.uses.at(buffer.get()) == uses.at(buffer.get());
       if (only_here && (is_fresh || context_.loops == 0)) continue;
@@ -133,7 +133,7 @@ class LaneWriter {
   int64_t elements(const ir::Buffer& buffer) const {
     const std::vector<int64_t> shape = c::extents(buffer);
     int64_t count = 1;
-    for (size_t axis = 0; axis + plan_.thread.size() < shape.size(); ++axis) count *= shape[axis];
+    for (size_t axis = 0; axis < plan_.leading_axes(buffer); ++axis) count *= shape[axis];
     return count;
   }
 
@@ -524,14 +524,16 @@ bool stores_streams(const c::Context& context, const ir::Stmt& body) {
 
 std::optional<Lanes> choose_lanes(const c::Context& context, const std::vector<Dimension>& dimensions,
                                   const ir::Stmt& body) {
-  if (dimensions.empty() || !stores_are_private(context.facts, dimensions, body)) return std::nullopt;
+  if (dimensions.empty() || !stores_are_private(context.facts, dimensions, body, context.iteration_private))
+    return std::nullopt;
   LaneFacts facts(dimensions, body);
-  LanePlan plan = plan_lanes(context, facts, dimensions, body);
-  if (plan.runs.parts().empty()) {
+  std::optional<LanePlan> plan = plan_lanes(context, facts, dimensions, body);
+  if (!plan) return std::nullopt;
+  if (plan->runs.parts().empty()) {
     if (!facts.has_common_loop(body)) return std::nullopt;
-    if (plan.own.empty() && stores_streams(context, body)) return std::nullopt;
+    if (plan->own.empty() && stores_streams(context, body)) return std::nullopt;
   }
-  return Lanes{std::move(facts), std::move(plan)};
+  return Lanes{std::move(facts), *std::move(plan)};
 }
 
 void emit_lanes(c::Context& context, const Lanes& lanes, const ir::Stmt& body) {

@@ -5,6 +5,7 @@
 #include "compiler/targets/cpu/loops/index_lets.h"
 #include "compiler/targets/cpu/loops/index_set_splitting.h"
 #include "compiler/targets/cpu/loops/loop_body.h"
+#include "compiler/targets/cpu/loops/private_buffers.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -53,12 +54,13 @@ class Nest {
     }
     if (const ir::Store* store = streamed_store(body)) return emit_streamed(body, *store);
     if (emit_padded(body)) return;
-    const std::string obstacle = obstacle_to_vectors(body);
+    const std::string obstacle = obstacle_to_vectors(body, context_.iteration_private);
     if (obstacle.empty())
       context_.body.line("#pragma omp simd");
     else
       context_.note_scalar({flattened(body).front()->span, fmt::format("loop over `{}`", inner.var->name), obstacle});
     open(inner);
+    declare_private_buffers(context_, body);
     emit(context_, body);
     context_.body.close();
   }
@@ -150,24 +152,26 @@ class Nest {
   }
 
   bool interchangeable(const ir::For& serial) const {
-    if (serial.kind == ir::LoopKind::parallel || !stores_are_private(context_.facts, dimensions_, serial.body))
-      return false;
+    if (serial.kind == ir::LoopKind::parallel) return false;
+    // No private ones among them: a step may need what the step before left there.
+    if (!stores_are_private(context_.facts, dimensions_, serial.body)) return false;
     for (const Dimension& dimension : dimensions_)
       if (mentions(serial.extents, dimension.var)) return false;
     return !contains<ir::Break, ir::Continue>(serial.body);
   }
 
-  // What keeps the innermost loop from vector code; empty: nothing does.
-  std::string obstacle_to_vectors(const ir::Stmt& body) const {
+  // What keeps the innermost loop from vector code; empty: nothing does. `own`: what iterations do not share.
+  std::string obstacle_to_vectors(const ir::Stmt& body, const ir::BufferSet& own) const {
     if (contains<ir::For, ir::While>(body)) return obstacle_of_loop(body);
     if (contains<ir::Atomic>(body)) return "it has an atomic operation";
     if (contains<ir::Barrier>(body)) return "it has a barrier";
     if (contains<ir::Check>(body)) return "it has an assertion";
     if (contains<ir::Print>(body)) return "it prints";
     for (const Access& access : accesses(context_.facts, body))
-      if (access.is_store && !mentions(access.indices, dimensions_.back().var))
+      if (access.is_store && !own.contains(access.buffer.get()) && !mentions(access.indices, dimensions_.back().var))
         return fmt::format("all its iterations write the same element of `{}`", access.buffer->name);
-    return updates_conflict({dimensions_.back()}, body) ? "an iteration may read or write what another one writes" : "";
+    const bool conflicts = updates_conflict({dimensions_.back()}, body, own);
+    return conflicts ? "an iteration may read or write what another one writes" : "";
   }
 
   // Of a loop inside, which could not be moved outside.

@@ -7,6 +7,7 @@ constexpr int64_t kRegisterLanes = 256;  // of 4 bytes: half of the largest regi
 constexpr int64_t kShortRow = 64;        // lanes, where a chunk has several rows
 constexpr int64_t kMostRows = 16;        // as TP_UNROLL unrolls
 constexpr int64_t kOwnElements = 32;     // of a buffer a lane keeps in registers, at most
+constexpr int64_t kMostPrivate = 256;    // elements of a private buffer, which a lane must keep, in memory if need be
 constexpr int64_t kFarRows = 16;         // elements between rows that share no line of a cache
 
 int64_t largest_divisor(int64_t number, int64_t most) {
@@ -23,7 +24,7 @@ int64_t elements_of_lane(const ir::Buffer& buffer, size_t thread_axes) {
   return elements;
 }
 
-// Buffers of which each lane uses the elements that its own indices name.
+// Buffers of which each lane uses the elements that its own indices name, and private ones.
 class ThreadPrivateBuffers {
  public:
   ThreadPrivateBuffers(const c::Context& context, const LaneFacts& facts, const std::vector<Dimension>& dimensions)
@@ -36,11 +37,17 @@ class ThreadPrivateBuffers {
     std::vector<ir::Buffer> found;
     for (const ir::Buffer& buffer : stored_)
       if (loaded_.contains(buffer.get())) found.push_back(buffer);
+    for (const Access& access : accesses(context_.facts, body)) {
+      const bool is_private = context_.iteration_private.contains(access.buffer.get());
+      if (is_private && std::find(found.begin(), found.end(), access.buffer) == found.end())
+        found.push_back(access.buffer);
+    }
     return found;
   }
 
   bool is_own(const Access& access) const {
     const ir::Buffer& buffer = access.buffer;
+    if (context_.iteration_private.contains(buffer.get())) return true;
     const bool is_private = buffer->scope == ir::Scope::local || buffer->scope == ir::Scope::fragment;
     if (!is_private || buffer->base || buffer->address || context_.sharing.contains(buffer.get())) return false;
     if (context_.layouts.contains(buffer.get()) || access.indices.size() < dimensions_.size()) return false;
@@ -81,7 +88,8 @@ class ThreadPrivateBuffers {
   }
 
   void add(const ir::Buffer& buffer) {
-    if (foreign_.contains(buffer.get()) || std::find(stored_.begin(), stored_.end(), buffer) != stored_.end()) return;
+    if (context_.iteration_private.contains(buffer.get()) || foreign_.contains(buffer.get())) return;
+    if (std::find(stored_.begin(), stored_.end(), buffer) != stored_.end()) return;
     if (elements_of_lane(buffer, dimensions_.size()) <= kOwnElements) stored_.push_back(buffer);
   }
 };
@@ -135,9 +143,10 @@ class FirstUse {
 };
 
 // How many lanes of a chunk keep what they own in registers.
-int64_t register_lanes(const std::vector<ir::Buffer>& own, size_t thread_axes) {
+int64_t register_lanes(const LanePlan& plan) {
   int64_t words = 0;
-  for (const ir::Buffer& buffer : own) words += elements_of_lane(buffer, thread_axes) * (buffer->type.bytes() + 3) / 4;
+  for (const ir::Buffer& buffer : plan.own)
+    words += elements_of_lane(buffer, buffer->rank() - plan.leading_axes(buffer)) * (buffer->type.bytes() + 3) / 4;
   return std::max(kVectorLanes, kRegisterLanes / std::max<int64_t>(words, 1) / kVectorLanes * kVectorLanes);
 }
 
@@ -257,8 +266,8 @@ bool LaneFacts::has_common_loop(const ir::Stmt& stmt) const {
   return has_common_loop(branch->then) || (branch->otherwise && has_common_loop(branch->otherwise));
 }
 
-LanePlan plan_lanes(const c::Context& context, const LaneFacts& facts, const std::vector<Dimension>& dimensions,
-                    const ir::Stmt& body) {
+std::optional<LanePlan> plan_lanes(const c::Context& context, const LaneFacts& facts,
+                                   const std::vector<Dimension>& dimensions, const ir::Stmt& body) {
   ThreadPrivateBuffers buffers(context, facts, dimensions);
   // Of its own buffers a lane's order follows the others.
   std::vector<Access> others;
@@ -270,9 +279,13 @@ LanePlan plan_lanes(const c::Context& context, const LaneFacts& facts, const std
   plan.lane = plan.outer.back();
   plan.outer.pop_back();
   plan.own = buffers.find(body);
-  for (const ir::Buffer& buffer : plan.own)
-    if (FirstUse(buffer, dimensions.size()).is_write(body)) plan.fresh.insert(buffer.get());
-  const int64_t lanes = register_lanes(plan.own, dimensions.size());
+  for (const ir::Buffer& buffer : plan.own) {
+    const bool is_private = context.iteration_private.contains(buffer.get());
+    if (is_private && elements_of_lane(buffer, 0) > kMostPrivate) return std::nullopt;
+    if (is_private) plan.without_thread.insert(buffer.get());
+    if (is_private || FirstUse(buffer, dimensions.size()).is_write(body)) plan.fresh.insert(buffer.get());
+  }
+  const int64_t lanes = register_lanes(plan);
   // Rows of a chunk share what they load for a lane: rather several short ones than a long one.
   const int64_t row_extent = plan.outer.empty() ? 1 : ir::constant_int(plan.outer.back().extent).value_or(1);
   const bool has_rows = row_extent > 1;

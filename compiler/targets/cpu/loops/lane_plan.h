@@ -24,14 +24,20 @@ struct LanePlan {
   int64_t rows = 1;             // they divide the extent of `row`
   int64_t width = 1;            // lanes of a row
   bool is_whole = true;         // they divide the extent of `lane`; else the last chunk has fewer
-  std::vector<ir::Buffer> own;  // used in serial loops, by each lane its own elements: [.., dimensions]
+  std::vector<ir::Buffer> own;  // used in serial loops, by each lane its own elements: [.., dimensions]; or private
   std::unordered_set<const ir::BufferData*> fresh;  // those of which lanes read only what they wrote before
   std::vector<Dimension> thread;                    // the dimensions, in the order in which `own` buffers have them
 
   LaneRuns runs;
   bool ends_with_runs = false;  // a chunk ends where a run does; else none ends inside a chunk
 
+  std::unordered_set<const ir::BufferData*> without_thread;  // of `own`, those that have no axes of the dimensions
+
   int64_t chunk_size() const { return rows * width; }
+  // The axes of a buffer of `own` before the thread's.
+  size_t leading_axes(const ir::Buffer& buffer) const {
+    return buffer->rank() - (without_thread.contains(buffer.get()) ? 0 : thread.size());
+  }
 };
 
 // What lanes differ in.
@@ -58,7 +64,8 @@ class LaneFacts {
   std::unordered_set<const ir::BufferData*> stored_;
 };
 
-LanePlan plan_lanes(const c::Context& context, const LaneFacts& facts, const std::vector<Dimension>& dimensions,
-                    const ir::Stmt& body);
+// Nullopt if lanes would have to keep too much.
+std::optional<LanePlan> plan_lanes(const c::Context& context, const LaneFacts& facts,
+                                   const std::vector<Dimension>& dimensions, const ir::Stmt& body);
 
 }  // namespace tilepilot::targets::cpu

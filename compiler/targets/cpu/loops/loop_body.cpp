@@ -56,23 +56,26 @@ void order_for(const std::vector<Access>& all, std::vector<Dimension>& dimension
   std::rotate(at, at + 1, dimensions.end());
 }
 
-bool updates_conflict(const std::vector<Dimension>& dimensions, const ir::Stmt& body) {
+bool updates_conflict(const std::vector<Dimension>& dimensions, const ir::Stmt& body, const ir::BufferSet& own) {
   ir::For loop{ir::LoopKind::parallel, {}, {}, 0, body};
   for (const Dimension& dimension : dimensions) {
     loop.vars.push_back(dimension.var);
     loop.extents.push_back(dimension.extent);
   }
-  return !passes::conflicting_updates(ir::make_stmt(std::move(loop), body->span)).empty();
+  const auto conflicts = passes::conflicting_updates(ir::make_stmt(std::move(loop), body->span));
+  return std::any_of(conflicts.begin(), conflicts.end(),
+                     [&](const passes::Update& update) { return !own.contains(update.buffer.get()); });
 }
 
-bool stores_are_private(const c::IntegerFacts& facts, const std::vector<Dimension>& dimensions, const ir::Stmt& body) {
+bool stores_are_private(const c::IntegerFacts& facts, const std::vector<Dimension>& dimensions, const ir::Stmt& body,
+                        const ir::BufferSet& own) {
   if (contains<ir::Atomic, ir::Barrier, ir::Check, ir::Print>(body)) return false;
   for (const Access& access : accesses(facts, body)) {
-    if (!access.is_store) continue;
+    if (!access.is_store || own.contains(access.buffer.get())) continue;
     for (const Dimension& dimension : dimensions)
       if (ir::constant_int(dimension.extent) != 1 && !mentions(access.indices, dimension.var)) return false;
   }
-  return !updates_conflict(dimensions, body);
+  return !updates_conflict(dimensions, body, own);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/targets/c/context.h"
 
@@ -36,11 +37,12 @@ int contiguity(const std::vector<Access>& all, const ir::Var& var);
 void order_for(const std::vector<Access>& all, std::vector<Dimension>& dimensions);
 
 // Whether iterations that differ in these dimensions update the same element (passes/iteration_conflicts.h): they must
-// follow one another.
-bool updates_conflict(const std::vector<Dimension>& dimensions, const ir::Stmt& body);
+// follow one another. `own`: buffers of which each iteration has one of its own.
+bool updates_conflict(const std::vector<Dimension>& dimensions, const ir::Stmt& body, const ir::BufferSet& own = {});
 
 // True if each iteration writes elements of its own.
-bool stores_are_private(const c::IntegerFacts& facts, const std::vector<Dimension>& dimensions, const ir::Stmt& body);
+bool stores_are_private(const c::IntegerFacts& facts, const std::vector<Dimension>& dimensions, const ir::Stmt& body,
+                        const ir::BufferSet& own = {});
 
 // Whether the host's compiler should write the loop out: the program asks for it, and with the loops below that are,
 // too, no more than 64 bodies come of it.
