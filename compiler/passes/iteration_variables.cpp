@@ -290,7 +290,7 @@ class Definitions {
 
 class IterationVariables : public Rewriter {
  public:
-  explicit IterationVariables(const Kernel& kernel) : locals_(kernel) {}
+  IterationVariables(const Kernel& kernel, LoopKind innermost) : locals_(kernel), innermost_(innermost) {}
   using Rewriter::rewrite;
 
   Kernel run(const Kernel& kernel) {
@@ -321,14 +321,22 @@ class IterationVariables : public Rewriter {
 
  private:
   const Locals locals_;
+  const LoopKind innermost_;
   std::vector<Buffer> fresh_;
   BufferSet removed_;
 
-  static Stmt as_sequence(const For& loop, Span span) {
+  Stmt as_sequence(const For& loop, Span span) const {
     Stmt body = loop.body;
     for (size_t axis = loop.vars.size(); axis-- > 0;)
-      body = make_stmt(For{LoopKind::serial, {loop.vars[axis]}, {loop.extents[axis]}, 0, body}, span);
+      body = make_stmt(For{axis + 1 == loop.vars.size() ? kind_of_innermost(body) : LoopKind::serial, {loop.vars[axis]}, {loop.extents[axis]}, 0, body}, span);
     return make_stmt(For{LoopKind::parallel, {make_var("once", kInt32)}, {int_imm(1)}, 0, body}, span);
+  }
+
+  // Elements of half a byte are no matter of vectors.
+  LoopKind kind_of_innermost(const Stmt& body) const {
+    bool has_nibbles = false;
+    each_effect(body, [&](const Buffer& buffer, bool) { has_nibbles |= buffer->type.is_nibble(); });
+    return has_nibbles || contains<Break, Continue>(body) ? LoopKind::serial : innermost_;
   }
 
   Stmt with_own(const Stmt& stmt, const For& loop) {
@@ -373,9 +381,9 @@ class IterationVariables : public Rewriter {
 
 }  // namespace
 
-Program iteration_variables(const Program& program) {
+Program iteration_variables(const Program& program, LoopKind innermost) {
   Program result = program;
-  for (Kernel& kernel : result.kernels) kernel = IterationVariables(kernel).run(kernel);
+  for (Kernel& kernel : result.kernels) kernel = IterationVariables(kernel, innermost).run(kernel);
   return result;
 }
 

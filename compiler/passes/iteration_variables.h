@@ -12,8 +12,9 @@ namespace tilepilot::passes {
 
 // @post a local buffer that a parallel loop of more than one iteration writes is named by this loop alone, and its
 // iterations read what they wrote themselves; or they write elements of their own, and read none of another's. Loops
-// for which neither holds are serial ones, within a parallel loop of one iteration.
-ir::Program iteration_variables(const ir::Program& program);
+// for which neither holds are serial ones, within a parallel loop of one iteration; `innermost`: the kind of the
+// innermost one, vectorized for targets that find out themselves whether its order matters.
+ir::Program iteration_variables(const ir::Program& program, ir::LoopKind innermost = ir::LoopKind::serial);
 
 // A variable for whose sake a parallel loop runs as a sequence.
 struct SequentialVariable {

@@ -28,7 +28,9 @@ Status check(std::string_view pass, const ir::Program& program) {
 }
 
 Result<ir::Program> assumption_program(const ir::Program& program) { return collect_assumptions(program); }
-Result<ir::Program> variable_program(const ir::Program& program) { return iteration_variables(program); }
+Result<ir::Program> variable_program(const ir::Program& program) {
+  return iteration_variables(program, ir::LoopKind::vectorized);
+}
 Result<ir::Program> fragment_program(const ir::Program& program) { return thread_fragments(program); }
 Result<ir::Program> sync_program(const ir::Program& program) { return thread_sync(program); }
 Result<ir::Program> simplify_program(const ir::Program& program) { return simplify(program); }

@@ -115,7 +115,7 @@ TEST(ScalarCode, TellsWhyALoopIsNoVectorLoop) {
     return ElementsAre(::testing::AllOf(Field(&ScalarCode::what, what), Field(&ScalarCode::why, HasSubstr(why)),
                                         Field(&ScalarCode::span, ::testing::Property(&Span::valid, true))));
   };
-  EXPECT_THAT(told("    parallel i in 64 { s[0] = s[0] + c[i] }\n"),
+  EXPECT_THAT(told("    parallel i in 64 { s[0] = s[0] * 0.5 + c[i] }\n"),
               because("loop over `i`", "all its iterations write the same element of `s`"));
   EXPECT_THAT(told("    parallel i in 64 {\n      while c[i] > 5.0 {\n        c[i] = c[i] - 1.0\n      }\n    }\n"),
               because("loop over `i`", "`while`"));

@@ -6,13 +6,38 @@
 #include "compiler/targets/c/events.h"
 #include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/loops/loop_body.h"
+#include "compiler/targets/cpu/loops/private_buffers.h"
+#include "compiler/targets/cpu/loops/reductions.h"
 #include "compiler/targets/cpu/roles.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
 
+constexpr int64_t kFewestElements = 8;  // of a vector loop; fewer are written out
+
+// Within the lanes of a parallel loop, vectors are those.
+bool is_in_lanes(const c::Context& context) { return context.lanes.chunk_size > 0; }
+
+bool has_few(const ir::For& loop) {
+  return ir::constant_int(loop.extents[0]).value_or(kFewestElements) < kFewestElements;
+}
+
+// What is said to be one, and is: a program may hand values on from one iteration to the next.
+bool is_vector_loop(const c::Context& context, const ir::For& loop) {
+  return loop.kind == ir::LoopKind::vectorized && !is_in_lanes(context) && !has_few(loop) &&
+         iterations_are_independent(context, loop);
+}
+
 void emit_loop(c::Context& context, const ir::For& loop) {
   if (loop.kind == ir::LoopKind::parallel) return emit_parallel(context, loop);
+  if (is_vector_loop(context, loop)) {
+    ir::For vectors = loop;
+    vectors.kind = ir::LoopKind::parallel;
+    return emit_parallel(context, vectors);
+  }
+  if (loop.kind == ir::LoopKind::vectorized && !is_in_lanes(context) && !has_few(loop))
+    context.note_scalar({flattened(loop.body).front()->span, fmt::format("loop over `{}`", loop.vars[0]->name),
+                         "its iterations hand values on to later ones, and not only into a sum, maximum or minimum"});
   const ir::Var& var = loop.vars[0];
   context.wide.insert(var.get());
   std::string end = factor(context, loop.extents[0]);
@@ -24,6 +49,7 @@ void emit_loop(c::Context& context, const ir::For& loop) {
   if (is_unrolled(loop)) context.body.line("TP_UNROLL");
   context.body.open("for (int64_t {0} = 0; {0} < {1}; ++{0})", context.names.of(var), end);
   ++context.loops;
+  if (loop.kind == ir::LoopKind::vectorized && !is_in_lanes(context)) declare_private_buffers(context, loop.body);
   emit(context, loop.body);
   --context.loops;
   context.body.close();

@@ -6,6 +6,7 @@
 #include "compiler/targets/cpu/loops/index_set_splitting.h"
 #include "compiler/targets/cpu/loops/loop_body.h"
 #include "compiler/targets/cpu/loops/private_buffers.h"
+#include "compiler/targets/cpu/loops/reductions.h"
 
 namespace tilepilot::targets::cpu {
 namespace {
@@ -29,10 +30,22 @@ class Nest {
   std::vector<Dimension> dimensions_;
 
   void emit_one(const ir::Stmt& body) {
-    order_for(accesses(context_.facts, body), dimensions_);
+    order_for(accesses_to_order_by(body), dimensions_);
     for (size_t k = 0; k + 1 < dimensions_.size(); ++k) open(dimensions_[k]);
     emit_innermost(body);
     for (size_t k = 0; k + 1 < dimensions_.size(); ++k) context_.body.close();
+  }
+
+  // Where a loop sums up, what it sums decides.
+  std::vector<Access> accesses_to_order_by(const ir::Stmt& body) const {
+    std::vector<Access> all = accesses(context_.facts, body);
+    ir::BufferSet sums;
+    for (const Dimension& dimension : dimensions_)
+      if (dimensions_.size() > 1) sums.merge(buffers_of(find_reductions(context_, {dimension.var}, body)));
+    std::vector<Access> others;
+    for (Access& access : all)
+      if (!sums.contains(access.buffer.get())) others.push_back(std::move(access));
+    return others;
   }
 
   void open(const Dimension& dimension) {
@@ -54,6 +67,7 @@ class Nest {
     }
     if (const ir::Store* store = streamed_store(body)) return emit_streamed(body, *store);
     if (emit_padded(body)) return;
+    if (emit_reduced(body)) return;
     const std::string obstacle = obstacle_to_vectors(body, context_.iteration_private);
     if (obstacle.empty())
       context_.body.line("#pragma omp simd");
@@ -63,6 +77,27 @@ class Nest {
     declare_private_buffers(context_, body);
     emit(context_, body);
     context_.body.close();
+  }
+
+  // Elements that all iterations update, in variables of which each lane has one.
+  bool emit_reduced(const ir::Stmt& body) {
+    const Dimension& inner = dimensions_.back();
+    const std::vector<Reduction> reductions = find_reductions(context_, {inner.var}, body);
+    const bool may_be_empty = ir::constant_int(inner.extent).value_or(0) < 1;
+    if (reductions.empty() || (may_be_empty && !std::all_of(reductions.begin(), reductions.end(), may_have_no_update)))
+      return false;
+    const ir::Stmt plain = with_plain_updates(body, reductions);
+    ir::BufferSet own = buffers_of(reductions);
+    own.insert(context_.iteration_private.begin(), context_.iteration_private.end());
+    if (!obstacle_to_vectors(plain, own).empty()) return false;
+    const ReductionVariables variables(context_, reductions, plain);
+    context_.body.line("#pragma omp simd{}", variables.clauses());
+    open(inner);
+    declare_private_buffers(context_, plain);
+    emit(context_, plain);
+    context_.body.close();
+    variables.store();
+    return true;
   }
 
   // The body's only store, behind lets at most, if it writes neighbours of a large tensor and needs no check.
@@ -153,8 +188,13 @@ class Nest {
 
   bool interchangeable(const ir::For& serial) const {
     if (serial.kind == ir::LoopKind::parallel) return false;
-    // No private ones among them: a step may need what the step before left there.
-    if (!stores_are_private(context_.facts, dimensions_, serial.body)) return false;
+    // No private ones among them: a step may need what the step before left there. Sums are done in any order.
+    std::vector<ir::Var> vars;
+    for (const Dimension& dimension : dimensions_) vars.push_back(dimension.var);
+    const std::vector<Reduction> reductions = find_reductions(context_, vars, serial.body);
+    if (!stores_are_private(context_.facts, dimensions_, with_plain_updates(serial.body, reductions),
+                            buffers_of(reductions)))
+      return false;
     for (const Dimension& dimension : dimensions_)
       if (mentions(serial.extents, dimension.var)) return false;
     return !contains<ir::Break, ir::Continue>(serial.body);
