@@ -65,9 +65,6 @@ std::string compiled(const QuestionSources& sources, const std::string& what, co
   if (!call.empty() && !is_call(call))
     return fmt::format("Name a call of one of the current program's factories, as `ask: {} scale_rows(2048, 512)`.\n",
                        what);
-  const bool on_gpu = sources.target.starts_with("cuda");
-  if (what == "explain" && !on_gpu)
-    return "`explain` is for GPUs; `ask: source CALL` shows the C++ that the processor runs.\n";
   const auto file = sources.work / "asked.py";
   if (!write_file(file, program)) return "The program could not be written for the compiler.\n";
   // In a process of its own: what the program does while it is staged may take for ever.

@@ -84,7 +84,8 @@ void add_compile(CLI::App& app, Session& session) {
       ->add_option("--emit", options->emit, fmt::format("What to show: {}", fmt::join(driver::emission_names(), ", ")))
       ->capture_default_str();
   command->add_flag("--explain", options->explain,
-                    "Show what was chosen for each statement on a GPU, and why nothing faster: --emit explain");
+                    "Show what was chosen for each statement on a GPU, or loop on a processor, and why nothing faster: "
+                    "--emit explain");
   command->add_option("--output", options->output,
                       "With --emit layouts: a folder in which each layout is drawn (SVG), too");
   command->footer("Example:\n  tilepilot compile seeds/rms_norm.py --call \"rms_norm(4096, 1024, 1e-6)\" --emit ir");

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "compiler/ir/text.h"
+#include "compiler/ir/visit.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/runtime/cuda/disassemble.h"
 #include "compiler/runtime/cuda/nvrtc.h"
@@ -47,6 +48,45 @@ Result<std::string> ir_after(const ir::Program& program, std::string_view pass) 
 Result<std::string> generated_source(const ir::Program& program) {
   ir::Program lowered = TRY(passes::run_pipeline(program, {.verify_after_each = true, .observer = {}}));
   return TRY(targets::cpu::generate(lowered)).source;
+}
+
+// What became of loops over elements on a processor, and of what keeps one of them from vectors: a line each.
+std::string loops_of(const ir::Kernel& kernel, const std::vector<targets::c::ScalarCode>& scalar,
+                     const SourceMap& sources) {
+  std::vector<std::string> lines;
+  const auto add = [&](const Span& span, const std::string& text) {
+    const Position at = sources.position(span.file, span.begin);
+    std::string line = fmt::format("{}:{}:{}: {}\n", sources.name(span.file), at.line, at.column, text);
+    if (span.valid() && std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+  };
+  for (const targets::c::ScalarCode& code : scalar)
+    add(code.span, fmt::format("{}: one element at a time: {}", code.what, code.why));
+  ir::walk(
+      kernel.body,
+      [&](const ir::Stmt& stmt) {
+        const auto* loop = std::get_if<ir::For>(&stmt->node);
+        if (!loop || (loop->kind != ir::LoopKind::parallel && loop->kind != ir::LoopKind::vectorized)) return;
+        bool is_scalar = false;
+        const auto note = [&](const Span& span) {
+          for (const targets::c::ScalarCode& code : scalar)
+            is_scalar |= code.span.file == span.file && code.span.begin == span.begin && code.span.end == span.end;
+        };
+        ir::walk(
+            loop->body, [&](const ir::Stmt& part) { note(part->span); },
+            [&](const ir::Expr& part) { note(part->span); });
+        if (!is_scalar) add(stmt->span, fmt::format("loop over `{}`: vectors", loop->vars.back()->name));
+      },
+      [](const ir::Expr&) {});
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+Result<std::string> explained_loops(const ir::Program& program, const SourceMap& sources) {
+  const ir::Program lowered = TRY(passes::run_pipeline(program, {.verify_after_each = true, .observer = {}}));
+  const targets::cpu::GeneratedCode code = TRY(targets::cpu::generate(lowered));
+  std::string text;
+  for (size_t k = 0; k < lowered.kernels.size(); ++k)
+    text += loops_of(lowered.kernels[k], code.scalar_code[k], sources);
+  return text;
 }
 
 using targets::gpu::Architecture;
@@ -106,6 +146,7 @@ Result<std::string> emit_program(const SourceMap& sources, const CompileRequest&
   if (what == "ir") return ir::to_text(program);
   if (const auto architecture = architecture_of(request.target))
     return GpuEmitter(sources, request, *architecture, emission).run(targets::gpu::for_usual_tensors(program), what);
+  if (what == "explain") return explained_loops(program, sources);
   if (std::find(std::begin(kForGpus), std::end(kForGpus), what) != std::end(kForGpus))
     return make_error(DiagnosticKind::bad_usage, {}, fmt::format("`{}` is about targets with a GPU", what),
                       "choose one: `--target cuda:sm_90a`");
