@@ -328,7 +328,12 @@ class IterationVariables : public Rewriter {
   Stmt as_sequence(const For& loop, Span span) const {
     Stmt body = loop.body;
     for (size_t axis = loop.vars.size(); axis-- > 0;)
-      body = make_stmt(For{axis + 1 == loop.vars.size() ? kind_of_innermost(body) : LoopKind::serial, {loop.vars[axis]}, {loop.extents[axis]}, 0, body}, span);
+      body = make_stmt(For{axis + 1 == loop.vars.size() ? kind_of_innermost(body) : LoopKind::serial,
+                           {loop.vars[axis]},
+                           {loop.extents[axis]},
+                           0,
+                           body},
+                       span);
     return make_stmt(For{LoopKind::parallel, {make_var("once", kInt32)}, {int_imm(1)}, 0, body}, span);
   }
 

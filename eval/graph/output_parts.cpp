@@ -101,7 +101,7 @@ Parts parts_after_view(const Parts& parts, const std::vector<int64_t>& from, con
 }
 
 constexpr std::string_view kReshapes[] = {"view",    "reshape",   "_unsafe_view", "flatten",
-                                       "squeeze", "unsqueeze", "unflatten",    "view_as"};
+                                          "squeeze", "unsqueeze", "unflatten",    "view_as"};
 constexpr std::string_view kAxisMoves[] = {"flip", "permute", "transpose", "t"};
 
 template <class Names>

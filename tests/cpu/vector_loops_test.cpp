@@ -40,11 +40,13 @@ const VectorCase kVectorCases[] = {
      "y[bx, j] = acc[0]\n    }\n",
      {"#pragma omp simd", "own_acc"}},
     {"VariableThatAConditionChanges",
-     "    parallel j in 60 {\n      acc[0] = x[bx, j]\n      serial k in 4 {\n        if x[bx, j + k] > acc[0] { acc[0] "
+     "    parallel j in 60 {\n      acc[0] = x[bx, j]\n      serial k in 4 {\n        if x[bx, j + k] > acc[0] { "
+     "acc[0] "
      "= x[bx, j + k] }\n      }\n      y[bx, j] = acc[0]\n    }\n",
      {"#pragma omp simd", "own_acc"}},
     {"ArrayOfAnIteration",
-     "    parallel j in 60 {\n      serial k in 3 { part[k] = x[bx, j + k] * w[k] }\n      y[bx, j] = part[0] + part[1] "
+     "    parallel j in 60 {\n      serial k in 3 { part[k] = x[bx, j + k] * w[k] }\n      y[bx, j] = part[0] + "
+     "part[1] "
      "* part[2]\n    }\n",
      {"#pragma omp simd", "own_part"}},
     {"ArrayWithoutALoop",
@@ -66,7 +68,8 @@ const VectorCase kVectorCases[] = {
      {"#pragma omp simd reduction(+: all_all)"}},
     {"SumInATensor", "    parallel j in 64 { s[bx] = s[bx] + x[bx, j] }\n", {"#pragma omp simd reduction(+: s_all)"}},
     {"Extremes",
-     "    all[0] = 0.0\n    some[2] = 0.0\n    parallel j in 64 {\n      all[0] = max(all[0], x[bx, j])\n      some[2] = "
+     "    all[0] = 0.0\n    some[2] = 0.0\n    parallel j in 64 {\n      all[0] = max(all[0], x[bx, j])\n      some[2] "
+     "= "
      "min(x[bx, j], some[2])\n    }\n    s[bx] = all[0] + some[2] * 16.0\n",
      {"reduction(max: all_all) reduction(min: some_all)"}},
     {"AtomicSum",
@@ -116,7 +119,8 @@ const VectorCase kCasesInOrder[] = {
      {"for (int64_t j = 0"}},
     {"SumInOrder", "    serial j in 64 { s[bx] = s[bx] + x[bx, j] }\n", {"s[bx] = s[bx] + x["}},
     {"MaximumBehindAGuard",
-     "    all[0] = 0.0\n    parallel j in 64 {\n      if l[j] > 0 { all[0] = max(all[0], x[bx, j]) }\n    }\n    s[bx] = "
+     "    all[0] = 0.0\n    parallel j in 64 {\n      if l[j] > 0 { all[0] = max(all[0], x[bx, j]) }\n    }\n    s[bx] "
+     "= "
      "all[0]\n",
      {"all[0] = max_of"}},
     {"ElementThatIsReadMeanwhile",

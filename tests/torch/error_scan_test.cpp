@@ -99,7 +99,8 @@ void expect_plain_scale(const ErrorScale& scale, const at::Tensor& eager, const 
     by_column[i % columns].add(square, square > 0);
   }
   EXPECT_EQ(scale.counted, counted);
-  EXPECT_NEAR(scale.rms, squares > 0 ? std::sqrt(squares / static_cast<double>(counted - fills)) : 1, 1e-12 * scale.rms);
+  EXPECT_NEAR(scale.rms, squares > 0 ? std::sqrt(squares / static_cast<double>(counted - fills)) : 1,
+              1e-12 * scale.rms);
   if (truth.dim() == 2) expect_scales(scale.rows, by_row, columns, scale.rms, {});
   expect_scales(scale.columns, by_column, rows >= 8 ? rows : SIZE_MAX, scale.rms, least);
 }
@@ -118,9 +119,7 @@ void expect_same(const ErrorScan& a, const ErrorScan& b) {
   expect_near(a.scaled.local, b.scaled.local, "local");
   expect_near(a.scaled.lost, b.scaled.lost, "lost");
   expect_near(a.scaled.fill, b.scaled.fill, "fill");
-  if (std::isfinite(b.scaled.bias)) {
-    EXPECT_NEAR(a.scaled.bias, b.scaled.bias, 1e-9 * std::max(1.0, b.scaled.max));
-  }
+  if (std::isfinite(b.scaled.bias)) { EXPECT_NEAR(a.scaled.bias, b.scaled.bias, 1e-9 * std::max(1.0, b.scaled.max)); }
   expect_near(a.max_abs, b.max_abs, "max_abs");
   expect_near(a.eager_max_abs, b.eager_max_abs, "eager_max_abs");
   expect_near(a.largest_weight, b.largest_weight, "largest_weight");

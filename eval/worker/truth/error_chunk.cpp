@@ -53,8 +53,7 @@ double compare_element(const ErrorOperands& of, int64_t place, ErrorExtremes& ex
 }
 
 void compare_each(const ErrorOperands& of, int64_t begin, int64_t end, double* squares, ErrorExtremes& extremes) {
-  for (int64_t i = begin; i < end; ++i)
-    squares[i] = compare_element(of, i, extremes);
+  for (int64_t i = begin; i < end; ++i) squares[i] = compare_element(of, i, extremes);
 }
 
 // The same, where no difference is infinite or NaN, which it does not see. Gives the sum of all differences, which is

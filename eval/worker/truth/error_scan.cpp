@@ -15,7 +15,7 @@
 namespace tilepilot::eval {
 namespace {
 
-constexpr int64_t kParts = 16;  // of the elements, each summed by one thread: sums do not depend on their number
+constexpr int64_t kParts = 16;         // of the elements, each summed by one thread: sums do not depend on their number
 constexpr int64_t kFewestOfSlice = 8;  // elements of a slice whose rms says something, and half of it not zero
 constexpr int64_t kFewElements = 64;   // of a tensor, each of which is held against itself
 constexpr int64_t kFewLost = 4;        // elements next to zero that roundings may leave anywhere
@@ -296,8 +296,12 @@ void ErrorMeter::add_on_host(const at::Tensor& value, const at::Tensor& eager, c
       in_rows(begin, count, columns, [&](int64_t row, int64_t column, int64_t offset, int64_t length) {
         local_scales(next_row_ + row, column, length, local.data() + offset);
       });
-      const ErrorOperands operands = {load(value, begin, count, v), load(eager, begin, count, e),
-                                      load(truth, begin, count, t), scale_.rms, local.data(), scale_.fill_limit};
+      const ErrorOperands operands = {load(value, begin, count, v),
+                                      load(eager, begin, count, e),
+                                      load(truth, begin, count, t),
+                                      scale_.rms,
+                                      local.data(),
+                                      scale_.fill_limit};
       compare_elements(operands, count, squares.data(), part.extremes);
       in_rows(begin, count, columns, [&](int64_t row, int64_t column, int64_t offset, int64_t length) {
         part.rows.add(next_row_ + row, sum_of(squares.data() + offset, length).squares);

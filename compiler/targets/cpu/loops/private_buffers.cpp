@@ -15,9 +15,8 @@ bool has_one_iteration(const ir::For& loop) {
 // memory, or have elements of their own there.
 int64_t element_uses(const std::vector<Access>& all, const ir::BufferData* buffer, const std::vector<ir::Var>& vars) {
   return std::count_if(all.begin(), all.end(), [&](const Access& access) {
-    return access.buffer.get() == buffer && std::none_of(vars.begin(), vars.end(), [&](const ir::Var& var) {
-             return mentions(access.indices, var);
-           });
+    return access.buffer.get() == buffer &&
+           std::none_of(vars.begin(), vars.end(), [&](const ir::Var& var) { return mentions(access.indices, var); });
   });
 }
 

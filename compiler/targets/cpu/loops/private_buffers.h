@@ -1,6 +1,6 @@
-// Privatisation: what an iteration of a parallel or vectorized loop keeps in a local buffer, writes before it reads it, and shares
-// with nothing outside the loop. Each iteration has an array of its own, declared where it begins; where a chunk of
-// iterations runs as the lanes of a vector, each lane has elements of its own (scalar expansion, see lanes.h).
+// Privatisation: what an iteration of a parallel or vectorized loop keeps in a local buffer, writes before it reads it,
+// and shares with nothing outside the loop. Each iteration has an array of its own, declared where it begins; where a
+// chunk of iterations runs as the lanes of a vector, each lane has elements of its own (scalar expansion, see lanes.h).
 #pragma once
 
 #include "compiler/ir/effects.h"

@@ -18,8 +18,8 @@ struct Reduction {
 // Of iterations that differ in these variables. What they update is in bounds, and named by these updates alone.
 std::vector<Reduction> find_reductions(const c::Context& context, const std::vector<ir::Var>& vars,
                                        const ir::Stmt& body);
-// Whether nothing changes where no iteration has an update: none of what others might write meanwhile, and not from what
-// is no number to what is.
+// Whether nothing changes where no iteration has an update: none of what others might write meanwhile, and not from
+// what is no number to what is.
 bool may_have_no_update(const Reduction& reduction);
 ir::BufferSet buffers_of(const std::vector<Reduction>& reductions);
 
