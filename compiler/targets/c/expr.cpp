@@ -565,6 +565,7 @@ std::string value(Context& context, const Expr& expr) { return ValueEmitter(cont
 std::string element(Context& context, const Expr& expr) { return ValueEmitter(context).element(expr); }
 
 std::string keep_stored(Context& context, const ir::Let& let) {
+  context.stored.erase(let.var.get());  // a loop may be written twice, with its accesses checked and without
   if (!let.var->type.is_small_float()) return "";
   const std::string place = ValueEmitter(context).stored_place(let.value);
   if (place.empty()) return "";
