@@ -54,8 +54,9 @@ TEST(EmissionForGpus, ShowsLayoutsAndCode) {
   EXPECT_THAT(emitted(kCopies, "layouts", "cuda:sm_80"), HasSubstr("fragment tile: "));
   EXPECT_THAT(emitted(kCopies, "source", "cuda:sm_80"), HasSubstr("copy_vector<16>"));
   EXPECT_THAT(emitted(kCopies, "ir:lowered", "cuda:sm_90a"), HasSubstr("local tile: float16[32]"));
-  for (const char* what : {"layouts", "explain", "asm"})
+  for (const char* what : {"layouts", "asm"})
     EXPECT_THAT(emitted(kCopies, what, "cpu"), HasSubstr("about targets with a GPU"));
+  EXPECT_THAT(emitted("for j in T.Parallel(64):\n    A[0, j] = A[1, j] * 2.0", "explain", "cpu"), HasSubstr("vectors"));
 }
 
 // Foreign functions are called for their effects, whatever they give, and know the names that hosts' headers give.
