@@ -204,13 +204,6 @@ class Chooser {
     }));
   }
 
-  static int64_t kept_blocks(const TilePlan& plan) {
-    int64_t count = plan.split;
-    for (int i = 0; i < static_cast<int>(plan.loops.size()); ++i)
-      if (!plan.loop(i).reduced) count *= plan.steps(i);
-    return count;
-  }
-
   // Blocks that run at once on a multiprocessor.
   static int64_t at_once(const TilePlan& plan) { return std::max<int64_t>(1, gpu::kMostThreadsOfBlock / plan.threads); }
 
@@ -220,7 +213,7 @@ class Chooser {
     int64_t results = 1;
     for (const int i : {plan.row, plan.column})
       if (i >= 0 && !plan.loop(i).reduced) results *= plan.block(i);
-    const int64_t even = of_part(hardware_.multiprocessors * at_once(plan), kept_blocks(plan));
+    const int64_t even = of_part(hardware_.multiprocessors * at_once(plan), plan.blocks());
     const int64_t wanted = std::clamp<int64_t>(kMostResults / results, 1, even);
     double most = 1;
     for (int i = 0; i < static_cast<int>(plan.loops.size()); ++i) {
@@ -250,7 +243,7 @@ class Chooser {
     int64_t steps = 1;
     for (int i = 0; i < static_cast<int>(plan.loops.size()); ++i)
       if (plan.loop(i).reduced) steps *= of_part(plan.steps(i), i == plan.split_loop ? plan.split : 1);
-    const int64_t blocks = kept_blocks(plan), room = hardware_.multiprocessors * at_once(plan);
+    const int64_t blocks = plan.blocks(), room = hardware_.multiprocessors * at_once(plan);
     const double step = 2 * hardware_.latency / hardware_.clock;
     const double moved = static_cast<double>(elements(false) * elements(true) * inputs() * element().bytes());
     const double phases = returns_to_rows() ? 2 : 1;

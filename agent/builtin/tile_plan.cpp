@@ -26,7 +26,8 @@ std::vector<int> TilePlan::ragged() const {
 
 int64_t TilePlan::blocks() const {
   int64_t count = split;
-  for (int index : grid) count *= (loop(index).extent + block(index) - 1) / block(index);
+  for (int index = 0; index < static_cast<int>(loops.size()); ++index)
+    if (!loop(index).reduced) count *= steps(index);
   return count;
 }
 
