@@ -72,8 +72,7 @@ std::vector<Expr> element_indices(const Region& region, const ElementForm& form)
 }
 
 std::optional<ElementForm> of_copy(const Copy& n, Span span) {
-  if (n.source.buffer == n.destination.buffer || n.peer)
-    return std::nullopt;  // a peer's tile is no buffer of this block
+  if (n.source.buffer == n.destination.buffer) return std::nullopt;
   ElementForm form = over_box(n.destination.extent);
   const Expr value = load(n.source.buffer, element_indices(n.source, form), n.source.span);
   const Buffer& to = n.destination.buffer;
@@ -97,6 +96,7 @@ std::optional<ElementForm> box_form(const Stmt& stmt) {
 }
 
 std::optional<ElementForm> element_form(const Stmt& stmt) {
+  if (const auto* copy = std::get_if<Copy>(&stmt->node); copy && copy->peer) return std::nullopt;
   const auto* loop = std::get_if<For>(&stmt->node);
   std::optional<ElementForm> form = loop ? of_loop(*loop) : box_form(stmt);
   return form && !form->vars.empty() ? form : std::nullopt;

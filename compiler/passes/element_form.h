@@ -18,10 +18,12 @@ struct ElementForm {
   bool is_loop = false;          // it was a parallel loop to begin with
 };
 
-// Nullopt if the statement is none: loops, jumps and atomics inside, symbolic extents, a copy inside one buffer.
+// Nullopt if the statement is none: loops, jumps and atomics inside, symbolic extents, a copy inside one buffer or into
+// another block's, which no buffer of this one is.
 std::optional<ElementForm> element_form(const ir::Stmt& stmt);
 
-// The same for copies and fills of any box; a box of one element has a form over no variables.
+// The same for copies and fills of any box; a box of one element has a form over no variables. Of a copy into another
+// block's tile, the store names this block's: where it goes is for the caller to say.
 std::optional<ElementForm> box_form(const ir::Stmt& stmt);
 
 // The form over other variables of the same types and extents.
