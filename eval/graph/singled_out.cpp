@@ -30,7 +30,8 @@ void add(double value, SingledOut& found) {
 // What the elements of an input are held against.
 class Search {
  public:
-  Search(const GraphUses& uses, const FewElements& elements) : uses_(uses), elements_(elements) {}
+  Search(const GraphUses& uses, const FewElements& elements, const RarePlaces& rare_places)
+      : uses_(uses), elements_(elements), rare_places_(rare_places) {}
 
   // NaN passes through arithmetic, and so do most infinities.
   void follow_what_is_no_number(int id, SingledOut& found, int depth = 0) const {
@@ -81,6 +82,7 @@ class Search {
  private:
   const GraphUses& uses_;
   const FewElements& elements_;
+  const RarePlaces& rare_places_;
 
   static void add_all(const SingledOut& own, const Before& before, SingledOut& found) {
     found.nan = found.nan || own.nan;
@@ -161,6 +163,15 @@ class Search {
       for (const double end : {0.0, 1.0}) add(end, found);
     if (name == "poisson_nll_loss" && takes(1)) add(1, found);  // where Stirling's term begins
     if (is_integer) look_at_loss(node, id, found);
+    if (is_integer && rare_places_) look_at_table(node, id, found);
+  }
+
+  // Elements that are looked up at the value, along the first axis.
+  void look_at_table(const GraphNode& node, int id, SingledOut& found) const {
+    static const Set kLookUp = {"index", "index_select", "gather", "take", "embedding"};
+    const int* table = node.args.empty() ? nullptr : node.args[0].value_id();
+    if (!table || *table == id || !kLookUp.count(short_name(node))) return;
+    for (const int64_t place : rare_places_(*table)) add(static_cast<double>(place), found);
   }
 
   // Operands and bounds beside the value.
@@ -187,11 +198,30 @@ class Search {
   }
 };
 
-// Of several elements with one index, which is kept is open.
+// Of several elements with one index, which is kept is open, unless all are one number.
 bool writes_by_index(const GraphNode& node) {
   static const Set kNames = {"index_put",   "index_put_", "_index_put_impl_", "index_copy",
                              "index_copy_", "scatter",    "scatter_",         "put"};
-  return kNames.count(short_name(node)) != 0;
+  return kNames.count(short_name(node)) != 0 && node.overload != "value";
+}
+
+// Values that decide by which indices, and what, is written.
+std::set<int> decide_writes(const GraphUses& uses, const Graph& graph) {
+  std::set<int> decide;
+  std::vector<int> open;
+  for (const GraphNode& node : graph.nodes) {
+    if (!writes_by_index(node)) continue;
+    const std::vector<int> used = operands(node);
+    if (!used.empty()) open.insert(open.end(), used.begin() + 1, used.end());
+  }
+  while (!open.empty()) {
+    const int id = open.back();
+    open.pop_back();
+    if (!decide.insert(id).second || uses.producer(id) < 0) continue;
+    const std::vector<int> used = operands(uses.node(uses.producer(id)));
+    open.insert(open.end(), used.begin(), used.end());
+  }
+  return decide;
 }
 
 // nullptr: the value is not drawn one element after the other.
@@ -220,9 +250,10 @@ std::optional<std::pair<double, double>> range_of(const GraphNode& draw) {
 
 }  // namespace
 
-std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements) {
+std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements,
+                                    const RarePlaces& rare_places) {
   const GraphUses uses(forward), made(recipe);
-  const bool may_repeat = std::none_of(forward.nodes.begin(), forward.nodes.end(), writes_by_index);
+  const std::set<int> decide = decide_writes(uses, forward);
   const bool in_order = std::any_of(forward.nodes.begin(), forward.nodes.end(), keeps_order);
   std::vector<int> drawn;
   for_each_value(recipe.outputs, [&](int id) { drawn.push_back(id); });
@@ -231,10 +262,10 @@ std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, c
     if (!uses.value(id).is_tensor) continue;
     const size_t number = result.size();
     SingledOut& found = result.emplace_back();
-    const Search search(uses, elements);
+    const Search search(uses, elements, rare_places);
     search.follow(id, found, [](double value) { return std::vector{value}; });
     search.follow_what_is_no_number(id, found);
-    found.may_repeat = may_repeat;
+    found.may_repeat = decide.count(id) == 0;
     found.in_order = in_order;
     const GraphNode* draw = number < drawn.size() ? draw_of(made, drawn[number]) : nullptr;
     found.repeats = draw != nullptr;

@@ -1,6 +1,7 @@
 // Which values of an input a model treats unlike all others.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -25,7 +26,12 @@ struct SingledOut {
 // The elements of a value that depends on no input and no parameter, if they are few; else none.
 using FewElements = std::function<std::vector<double>(int value)>;
 
+// Of a buffer that is looked up, where it holds what it holds at few places only: the tokens of a table of special
+// ones.
+using RarePlaces = std::function<std::vector<int64_t>(int value)>;
+
 // By tensor among forward's inputs. `recipe`: the graph that makes them.
-std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements);
+std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements,
+                                    const RarePlaces& rare_places = {});
 
 }  // namespace tilepilot::eval

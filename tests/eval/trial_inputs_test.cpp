@@ -9,6 +9,7 @@
 namespace tilepilot::eval {
 namespace {
 
+using ::testing::Contains;
 using testing::Drawn;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -153,6 +154,30 @@ TEST(SingledOut, LeavesNoDoubtWhatRepeatedIndicesMean) {
     EXPECT_EQ(singled_out(forward.graph, drawn_by("randperm").graph, kNoBuffers).at(1).may_repeat,
               std::string(op) == "index_add");
   }
+}
+
+TEST(SingledOut, LeavesNoDoubtWhereOneNumberIsWritten) {
+  Drawn forward;
+  const int x = forward.input({4, 4}), at = forward.input({4, 1}, "int64"), offsets = forward.input({4}, "int64");
+  const int labels = forward.node("scatter", {testing::ref(x), testing::integer(1), testing::ref(at)}, {4, 4});
+  forward.returns(
+      forward.node("index_select", {testing::ref(labels), testing::integer(0), testing::ref(offsets)}, {4}));
+  const auto found = singled_out(forward.graph, drawn_by("randperm").graph, kNoBuffers);
+  EXPECT_FALSE(found.at(1).may_repeat);
+  EXPECT_TRUE(found.at(2).may_repeat);
+  forward.graph.nodes[0].overload = "value";
+  EXPECT_TRUE(singled_out(forward.graph, drawn_by("randperm").graph, kNoBuffers).at(1).may_repeat);
+}
+
+TEST(SingledOut, AreTheRarePlacesOfATable) {
+  Drawn forward;
+  const int ids = forward.input({4}, "int64");
+  const int table = forward.value(GraphValue::Kind::buffer, {1000}, "bool");
+  forward.returns(forward.node("index_select", {testing::ref(table), testing::integer(0), testing::ref(ids)}, {4}));
+  const RarePlaces rare = [&](int value) {
+    return value == table ? std::vector<int64_t>{101} : std::vector<int64_t>();
+  };
+  EXPECT_THAT(singled_out(forward.graph, drawn_by("randint").graph, kNoBuffers, rare).at(0).values, Contains(101));
 }
 
 Reference with_a_number_and_a_flag() {

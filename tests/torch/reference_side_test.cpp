@@ -130,7 +130,7 @@ TEST(Stress, DrawsOtherOffsetsAndOrders) {
   std::vector<InputFacts> facts;
   for (int trial = 0; trial < 3; ++trial) see_inputs({offsets, positions, words}, facts);
   std::vector<c10::IValue> leaves{offsets, positions, words};
-  apply_stress({StressKind::constants, 50, -1}, facts, 7, leaves);
+  apply_stress({StressKind::constants, 50}, facts, 7, leaves);
   const at::Tensor other = leaves[0].toTensor();
   EXPECT_FALSE(other.equal(offsets));
   EXPECT_EQ(other[0].item<int64_t>(), 0);
@@ -151,7 +151,7 @@ TEST(Stress, ExchangesFewElementsOfConstantsWithoutAnOrder) {
   std::vector<InputFacts> facts;
   for (int trial = 0; trial < 3; ++trial) see_inputs(given, facts);
   std::vector<c10::IValue> leaves{mask, numbers, offsets, wave};
-  apply_stress({StressKind::constants, kExchanged, -1}, facts, 7, leaves);
+  apply_stress({StressKind::constants, kExchanged}, facts, 7, leaves);
   for (const size_t i : {0, 1, 3}) {
     const at::Tensor other = leaves[i].toTensor();
     const auto changed = other.ne(given[i]).sum().item<int64_t>();
@@ -165,7 +165,7 @@ TEST(Stress, ExchangesFewElementsOfConstantsWithoutAnOrder) {
 TEST(Stress, ScattersZeros) {
   const at::Tensor x = at::ones({256, 16});
   std::vector<c10::IValue> leaves{x};
-  apply_stress({StressKind::zeros, 1, -1}, std::vector<InputFacts>(1), 7, leaves);
+  apply_stress({StressKind::zeros, 1}, std::vector<InputFacts>(1), 7, leaves);
   const at::Tensor zeros = leaves[0].toTensor().eq(0).sum(-1);
   EXPECT_GT(zeros.eq(16).sum().item<int64_t>(), 16);
   EXPECT_GT(zeros.eq(1).sum().item<int64_t>(), 16);
@@ -186,7 +186,7 @@ TEST(Stress, RepeatsOffsetsWhereThatIsClear) {
   for (const StressPlan& plan : plans) {
     if (plan.kind != StressKind::indices || plan.strengths != std::vector{101}) continue;
     std::vector<c10::IValue> leaves{offsets};
-    apply_stress({plan.kind, plan.strengths[0], -1}, facts, 7, leaves);
+    apply_stress({plan.kind, plan.strengths[0]}, facts, 7, leaves);
     const at::Tensor other = leaves[0].toTensor();
     EXPECT_EQ(other[0].item<int64_t>(), 0);
     EXPECT_EQ(other[1].item<int64_t>(), 0);
@@ -196,6 +196,53 @@ TEST(Stress, RepeatsOffsetsWhereThatIsClear) {
 }
 
 // Of sixteen lengths none would be zero in one draw of eight, if each were one by chance.
+TEST(Stress, KeepsPartsAsGiven) {
+  const at::Tensor x = at::rand({8, 6}).add(1);
+  std::vector<c10::IValue> leaves = {x.clone(), x.clone()};
+  const std::vector<InputFacts> facts(2);
+  const std::vector<KeptPart> kept = {{.input = 0, .axis = 1, .begin = 1, .end = 6, .step = 3}, {.input = 1}};
+  apply_stress({StressKind::negative, 0, kept}, facts, 7, leaves);
+  const at::Tensor stays = leaves[0].toTensor().eq(x);
+  for (int64_t column = 0; column < 6; ++column) {
+    const at::Tensor each = stays.select(1, column);
+    EXPECT_EQ(column % 3 == 1, each.all().item<bool>()) << column;
+    EXPECT_EQ(column % 3 != 1, each.logical_not().all().item<bool>()) << column;
+  }
+  EXPECT_TRUE(leaves[1].toTensor().equal(x));
+}
+
+TEST(Stress, MakesIntegersOfOtherFormsAgree) {
+  constexpr int64_t kEnd = int64_t{1} << 40;
+  const at::Tensor given = at::randint(kEnd, {64}, at::kLong), other = at::randint(kEnd, {16}, at::kLong);
+  std::vector<InputFacts> facts;
+  for (int i = 0; i < 2; ++i) see_inputs({other, at::randint(kEnd, {64}, at::kLong)}, facts);
+  see_inputs({at::randint(kEnd, {16}, at::kLong), given}, facts);
+  facts[1].singled_out.may_repeat = true;
+  std::vector<c10::IValue> leaves = {other, given}, nearly = leaves;
+  apply_stress({StressKind::agree}, facts, 7, leaves);
+  EXPECT_GT(at::isin(leaves[1].toTensor(), other).sum().item<int64_t>(), 16);
+  EXPECT_GT(leaves[1].toTensor().eq(given).sum().item<int64_t>(), 16);
+  apply_stress({StressKind::nearly}, facts, 7, nearly);
+  const at::Tensor away = nearly[1].toTensor().unsqueeze(1).sub(other).abs().amin(1);
+  EXPECT_GT(away.lt(257).logical_and(away.gt(0)).sum().item<int64_t>(), 16);
+}
+
+TEST(WeightSets, FindsByHalvesWhatMayChange) {
+  int calls = 100;
+  const std::vector<bool> unfit = {false, true, false, false, false, false, true};
+  const auto fits = [&](const std::vector<bool>& change) {
+    for (size_t i = 0; i < unfit.size(); ++i)
+      if (change[i] && unfit[i]) return false;
+    return true;
+  };
+  std::vector<bool> expected = unfit;
+  expected.flip();
+  EXPECT_EQ(largest_that_fits(unfit.size(), calls, fits), expected);
+  EXPECT_GT(calls, 85);
+  calls = 1;  // too few: the rest stays
+  EXPECT_EQ(largest_that_fits(unfit.size(), calls, fits), std::vector<bool>(unfit.size()));
+}
+
 TEST(Stress, HasAnEmptySequenceInEveryDraw) {
   const at::Tensor lengths = at::arange(1, 17, at::kLong).remainder(7).add(1);
   std::vector<InputFacts> facts;
@@ -205,7 +252,7 @@ TEST(Stress, HasAnEmptySequenceInEveryDraw) {
   EXPECT_TRUE(std::any_of(plans.begin(), plans.end(), [](auto& plan) { return plan.strengths[0] == kZeroToo; }));
   for (uint64_t seed = 0; seed < 300; ++seed) {
     std::vector<c10::IValue> leaves{lengths};
-    apply_stress({StressKind::indices, kZeroToo, -1}, facts, seed, leaves);
+    apply_stress({StressKind::indices, kZeroToo}, facts, seed, leaves);
     const int64_t zeros = leaves[0].toTensor().eq(0).sum().item<int64_t>();
     EXPECT_TRUE(zeros > 0 && zeros < 16) << seed;
   }
@@ -218,7 +265,7 @@ TEST(Stress, HasAnEmptyRowOfMasksInEveryDraw) {
     see_inputs({mask.logical_xor(at::eye(4, 64, at::kBool).roll({trial}, {1}))}, facts);
   for (uint64_t seed = 0; seed < 100; ++seed) {
     std::vector<c10::IValue> leaves{mask};
-    apply_stress({StressKind::indices, 0, -1}, facts, seed, leaves);
+    apply_stress({StressKind::indices, 0}, facts, seed, leaves);
     EXPECT_TRUE(leaves[0].toTensor().any(-1).logical_not().any().item<bool>()) << seed;
   }
 }
@@ -294,7 +341,7 @@ TEST(ReferenceSide, AllowsAnotherOrderOfAdditionsUnderStress) {
       for (const int place : kPlaces) {
         auto leaves = side.fresh_inputs(seed);
         ASSERT_TRUE(leaves.ok());
-        apply_stress({StressKind::single, power + place, -1}, std::vector<InputFacts>(1), seed, *leaves);
+        apply_stress({StressKind::single, power + place}, std::vector<InputFacts>(1), seed, *leaves);
         const auto trial = side.trial_on(*leaves, seed, kGivenWeights);
         ASSERT_TRUE(trial.ok());
         const at::Tensor answer = balanced_by_sums(trial->inputs[0]);

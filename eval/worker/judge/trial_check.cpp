@@ -22,10 +22,12 @@ std::vector<std::vector<int64_t>> strides_of(const json& description) {
   return strides;
 }
 
+static bool are_finite(const at::Tensor& tensor) { return tensor.isfinite().all().item<bool>(); }
+
 std::optional<TrialFailure> TrialCheck::check(int number, const Trial& trial, const Message& answer) {
   number_ = number;
   trial_ = &trial;
-  compares_integers_ = true;
+  compares_integers_ = compares_changes_ = true;
   auto& body = answer.body;
   low_precision_ = body.at("low_precision").get<std::map<std::string, std::string>>();
   Parts parts;
@@ -47,6 +49,7 @@ std::string TrialCheck::wrong_under(const StressTrial& stress, const Message& an
   number_ = kStress;
   trial_ = &trial;
   compares_integers_ = stress.keeps_apart || !side_.chooses();
+  compares_changes_ = stress.judges_changes;
   auto& body = answer.body;
   Parts parts;
   if (auto failure = take_apart(trial, answer, parts)) return failure->detail;
@@ -55,8 +58,14 @@ std::string TrialCheck::wrong_under(const StressTrial& stress, const Message& an
   for (size_t i = 0; wrong.empty() && i < parts.match.tensors.size(); ++i) {
     const bool is_floating = trial.outputs[i].eager.is_floating_point();
     const bool may_be_chosen = may_make_equals(stress.kind) || (!is_floating && !stress.keeps_apart);
-    if (side_.is_open(i) && may_be_chosen) continue;
+    if (!stress.judged[i]) continue;
     const size_t actual = parts.match.tensors[i];
+    if (side_.is_open(i) && may_be_chosen) {
+      // Whichever of equals is chosen: where the model gives numbers alone, so does the program.
+      const bool are_numbers = !is_floating || !are_finite(trial.outputs[i].eager) || are_finite(parts.tensors[actual]);
+      if (!are_numbers) wrong = fmt::format("output {}: infinite or NaN, where the model gives numbers", i);
+      continue;
+    }
     const auto comparison =
         side_.compare_closely({parts.tensors[actual], strides[actual]}, trial, i, stress.allowances[i]);
     if (comparison.outcome != Outcome::verified) wrong = fmt::format("output {}: {}", i, comparison.detail);
@@ -67,7 +76,7 @@ std::string TrialCheck::wrong_under(const StressTrial& stress, const Message& an
   if (wrong.empty() && !failure) failure = check_weights(body.at("changed_weights"));
   if (wrong.empty() && !failure) failure = check_aliases(body.at("aliases"), parts.match.tensors);
   if (failure) wrong = failure->detail;
-  return wrong.empty() || side_.is_decisive(trial) ? wrong : "";
+  return wrong.empty() || side_.is_decisive(stress) ? wrong : "";
 }
 
 std::optional<TrialFailure> TrialCheck::take_apart(const Trial& trial, const Message& answer, Parts& parts) const {
@@ -155,7 +164,7 @@ std::optional<TrialFailure> TrialCheck::check_inputs(const json& body, const std
       return TrialFailure{Outcome::mutated_input, fmt::format("input {} was changed", i)};
     const auto which = static_cast<size_t>(found - trial_->mutated.begin());
     auto& expected = trial_->mutated_expected[which];
-    if (!expected.eager.is_floating_point() && !compares_integers_) continue;
+    if (!compares_changes_ || (!expected.eager.is_floating_point() && !compares_integers_)) continue;
     const std::vector<int64_t> strides = expected.eager.strides().vec();
     auto comparison = compare({tensors[outputs + which], strides}, expected, side_.allowance_of_changed(expected));
     if (comparison.outcome != Outcome::verified) {
@@ -202,7 +211,7 @@ std::optional<TrialFailure> TrialCheck::check_state(const Parts& parts) {
                                       "changes with what is written there next",
                                       changed.described(), alias),
                           "aliasing"};
-    if (!changed.expected.eager.is_floating_point() && !compares_integers_) continue;
+    if (!compares_changes_ || (!changed.expected.eager.is_floating_point() && !compares_integers_)) continue;
     const at::Tensor& tensor = tensors[place];
     const auto strides = changed.expected.eager.strides().vec();
     auto comparison = compare({tensor, strides}, changed.expected, side_.allowance_of_changed(changed.expected));

@@ -70,7 +70,7 @@ class TrialCheck {
   Verdict& verdict_;
   int number_ = 0;  // of the trial; kStress
   static constexpr int kStress = -1;
-  bool compares_integers_ = true;
+  bool compares_integers_ = true, compares_changes_ = true;
   const Trial* trial_ = nullptr;
   std::map<std::string, std::string> low_precision_;  // kernels with buffers of 16 bit: of which type
 };

@@ -373,22 +373,25 @@ bool is_gate(const at::Tensor& tensor) {
 
 }  // namespace
 
-State moved_buffers(const Graph& graph, const State& state, uint64_t seed, BufferMove move) {
+State moved_buffers(const Graph& graph, const State& state, uint64_t seed, BufferMove move, const Unmoved& unmoved) {
   at::NoGradGuard no_grad;
   State result = copy_state(state, false, device_of(state));
   std::set<void*> done;
-  for (size_t i = 0; i < result.size(); ++i) {
-    if (!is_movable_buffer(graph.values[i], result[i]) || (move == BufferMove::gates && !is_gate(result[i]))) continue;
+  for (const size_t i : movable_buffers(graph, result)) {
+    if (unmoved.count(i) != 0 || (move == BufferMove::gates && !is_gate(result[i]))) continue;
     if (done.insert(result[i].unsafeGetTensorImpl()).second) move_buffer(result[i], seed + i, move);
   }
   return result;
 }
 
-bool has_movable_buffers(const Graph& graph, const State& state) {
+std::vector<size_t> movable_buffers(const Graph& graph, const State& state) {
+  std::vector<size_t> movable;
   for (size_t i = 0; i < state.size(); ++i)
-    if (is_movable_buffer(graph.values[i], state[i])) return true;
-  return false;
+    if (is_movable_buffer(graph.values[i], state[i])) movable.push_back(i);
+  return movable;
 }
+
+bool has_movable_buffers(const Graph& graph, const State& state) { return !movable_buffers(graph, state).empty(); }
 
 bool has_gates(const Graph& graph, const State& state) {
   for (size_t i = 0; i < state.size(); ++i)

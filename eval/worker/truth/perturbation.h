@@ -44,7 +44,9 @@ enum class BufferMove { far, near, floats, stretched, gates };
 // grows by less than 1000, a counter by less than a million, both by less than 8 if `near`. If `stretched`, floating
 // numbers have random signs and a quarter to four times their size, and nothing else moves; if `gates`, nothing but
 // floating numbers and masks that are the same everywhere. Masks with a structure and infinities stay.
-State moved_buffers(const Graph& graph, const State& state, uint64_t seed, BufferMove move);
+State moved_buffers(const Graph& graph, const State& state, uint64_t seed, BufferMove move, const Unmoved& unmoved);
+// Those that may be moved, by value of the graph.
+std::vector<size_t> movable_buffers(const Graph& graph, const State& state);
 // Whether there are any.
 bool has_movable_buffers(const Graph& graph, const State& state);
 bool has_gates(const Graph& graph, const State& state);

@@ -19,7 +19,8 @@ std::string ReferenceSide::digest_of_outputs(const Trial& trial) {
 // A gate that starts at zero closes later: what the model computes shows with weights that were drawn anew.
 Result<bool> ReferenceSide::is_told_apart_by_other_weights(size_t output) const {
   constexpr size_t kOther = 1;
-  if (trial_count() <= kOther || weights_of_trial(kOther) == kGivenWeights || !maker_->has_movable_weights())
+  if (trial_count() <= kOther || weights_of_trial(kOther) == kGivenWeights ||
+      !maker_->weight_sets().has_movable_weights())
     return false;
   const auto other = TRY(trial(kOther));
   const auto measured = TRY(measure(*other, std::nullopt));
@@ -29,7 +30,7 @@ Result<bool> ReferenceSide::is_told_apart_by_other_weights(size_t output) const 
 }
 
 Result<bool> ReferenceSide::is_constant_with_other_weights() const {
-  if (!maker_->has_movable_weights()) return true;
+  if (!maker_->weight_sets().has_movable_weights()) return true;
   TrialRecipe recipe = recipes_[0];
   recipe.weights = kRedrawnWeights;
   const std::string one = digest_of_outputs(TRY(maker_->make_trial(recipe, {})));

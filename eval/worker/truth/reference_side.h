@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/worker/truth/stress_search.h"
 #include "eval/worker/truth/trial.h"
 
 namespace tilepilot::eval {
@@ -20,6 +21,8 @@ namespace tilepilot::eval {
 struct StressTrial {
   std::shared_ptr<const Trial> trial;
   std::vector<Allowance> allowances;  // by output
+  std::vector<bool> judged = {};      // by output: the others are no numbers here, or what roundings have left
+  bool judges_changes = true;         // likewise the inputs and buffers that the model changes
   StressKind kind = StressKind::none;
   bool keeps_apart = false;  // elements that differed still do: which of equals an output chose is open
 };
@@ -63,12 +66,14 @@ class ReferenceSide {
   // Whether eager's output shares memory with an input or weight.
   bool output_may_alias(size_t output) const { return aliases_[output]; }
   const std::vector<std::string>& notes() const { return notes_; }
-  // Kinds of stress for which there was no time; known once stress_count() is.
+  // Kinds of stress for which there was no time, and those with which the model gives no numbers; known once
+  // stress_count() is.
   const std::set<std::string>& untried_stress() const { return untried_; }
+  const std::set<std::string>& stress_without_numbers() const { return without_numbers_; }
   // What stress could not show; known likewise.
   const std::vector<std::string>& stress_notes() const { return stress_notes_; }
   // Whether its outputs are more than what roundings have left.
-  bool is_decisive(const Trial& trial) const;
+  bool is_decisive(const StressTrial& stress) const;
   bool degenerate() const { return degenerate_; }
   const Replay& eager() const { return maker_->eager(); }
   c10::Device device() const { return options_.device; }
@@ -110,15 +115,12 @@ class ReferenceSide {
   // Of an output's type, or of the precision that is asked for.
   double epsilon_of(const at::Tensor& output) const;
   void keep_if_small(size_t index, Trial trial) const;
-  static bool is_noise(const Measured& measured);
+  static bool is_noise(const Measured& measured, size_t output);
   void find_stress_trials() const;
-  // What is left of a given trial where stress is looked for: its outputs may be large.
-  struct Given {
-    std::vector<at::Tensor> inputs, finite_places;
-  };
   double begin_step() const { return options_.begin_step ? options_.begin_step() : 0; }
-  double try_plan(const StressPlan& plan, const Given& given) const;
-  bool keep_stress(const TrialRecipe& recipe, const Given& given) const;
+  double try_plan(const StressPlan& plan, StressSearch& search) const;
+  // `in_part`: also where some of the outputs say nothing.
+  bool keep_stress(const TrialRecipe& recipe, const NumberPlaces& given, bool in_part) const;
   void note_fixed_inputs();
   void note_masks();
   void note_repetitions(const std::vector<at::Tensor>& inputs);
@@ -150,7 +152,7 @@ class ReferenceSide {
   };
   mutable bool stress_is_known_ = false;
   mutable std::vector<KeptStress> stress_;
-  mutable std::set<std::string> untried_;  // kinds of stress, for time
+  mutable std::set<std::string> untried_, without_numbers_;  // kinds of stress
   mutable std::vector<std::string> stress_notes_;
   mutable std::vector<std::shared_ptr<const Trial>> chain_;
 };

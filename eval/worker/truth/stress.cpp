@@ -12,6 +12,7 @@
 #include "eval/torch/element_type.h"
 #include "eval/torch/span.h"
 #include "eval/worker/truth/digest.h"
+#include "eval/worker/truth/input_agreement.h"
 
 namespace tilepilot::eval {
 namespace {
@@ -114,12 +115,6 @@ at::Tensor with_faint_rows(const at::Tensor& tensor, int strength, Draws& draws)
   constexpr double kShare = 0.125;
   const at::Tensor row = tensor.dim() < 2 ? draws.uniform() : draws.uniform().slice(-1, 0, 1);
   return at::where(row.le(row.min().clamp_min(kShare)), tensor.mul(std::ldexp(1.0, -strength)), tensor);
-}
-
-// A number for each row (along the last axis), to be compared with each element of it; 1 where there are no rows.
-at::Tensor uniform_by_row(const at::Tensor& tensor, Draws& draws) {
-  const at::Tensor drawn = draws.uniform();
-  return tensor.dim() < 2 ? at::ones({}, drawn.options()) : drawn.slice(-1, 0, 1);
 }
 
 // In one row of four all are zero, in one a single element, in the others one of eight: what divides by an element, or
@@ -360,25 +355,6 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
   return tensor;
 }
 
-// The first input of the same form.
-size_t first_alike(const std::vector<at::Tensor>& inputs, size_t i) {
-  for (size_t k = 0; k < i; ++k)
-    if (inputs[k].sizes() == inputs[i].sizes() && inputs[k].scalar_type() == inputs[i].scalar_type()) return k;
-  return i;
-}
-
-// With every second row, or element where there are no rows, of the other one; if `nearly`, up to eight roundings away.
-at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, bool nearly, Draws& draws) {
-  constexpr double kRoundings = 8;
-  const at::Tensor drawn = is_integer(tensor) || tensor.dim() < 2 ? draws.uniform() : uniform_by_row(tensor, draws);
-  at::Tensor taken = other;
-  if (nearly) {
-    const double epsilon = machine_epsilon(element_type_name(tensor.scalar_type()));
-    taken = other.add(other.mul(draws.uniform().sub_(0.5).mul_(2 * kRoundings * epsilon).to(other.scalar_type())));
-  }
-  return at::where(some_of_each_draw(drawn, 0.5), taken, tensor);
-}
-
 // The last slice along the last two axes, with all others on either side; if `further` the first slices, other axes,
 // and one element alone.
 std::vector<StressPlan> end_plans(const std::vector<at::Tensor>& inputs, bool narrow, bool further) {
@@ -408,6 +384,11 @@ bool keeps_apart(StressKind kind) { return has(kind, kApart); }
 bool makes_equals(StressKind kind) { return has(kind, kManyEqual); }
 bool may_make_equals(StressKind kind) { return has(kind, kManyEqual | kSomeEqual); }
 bool is_of_size(StressKind kind) { return has(kind, kOfSize); }
+
+bool is_kept(const StressRecipe& recipe, int input) {
+  return std::any_of(recipe.kept.begin(), recipe.kept.end(),
+                     [&](const KeptPart& part) { return part.input == input && part.is_whole(); });
+}
 
 void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& facts) {
   const bool first = facts.empty(), second = !first && !facts[0].seen_twice;
@@ -449,8 +430,8 @@ std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& 
         : kind == StressKind::ends
             ? (!facts[i].fixed || !any_varies) && inputs[i].numel() > 1 &&
                   (inputs[i].scalar_type() == at::kBool || (floating && (facts[i].few.empty() || facts[i].is_mask())))
-        : kind == StressKind::agree  ? first_alike(inputs, i) < i && !facts[i].fixed && facts[i].few.empty()
-        : kind == StressKind::nearly ? floating && !is_choice && first_alike(inputs, i) < i && !facts[i].fixed
+        : kind == StressKind::agree  ? may_agree(inputs, facts, i)
+        : kind == StressKind::nearly ? inputs[i].scalar_type() != at::kBool && may_agree(inputs, facts, i)
         : kind == StressKind::repeated
             ? facts[i].singled_out.repeats && facts[i].singled_out.may_repeat && inputs[i].numel() > 1
             : floats && floating && (!facts[i].fixed || !any_varies) && (facts[i].fixed || facts[i].few.empty());
@@ -547,7 +528,7 @@ void apply_stress(const StressRecipe& recipe, const std::vector<InputFacts>& fac
     if (leaf.isTensor()) inputs.push_back(leaf.toTensor());
   }
   auto chosen = inputs_of_kind(recipe.kind, inputs, facts);
-  if (recipe.only >= 0) chosen = {recipe.only};
+  std::erase_if(chosen, [&](int input) { return is_kept(recipe, input); });
   int number = 0;
   for (auto& leaf : leaves) {
     if (!leaf.isTensor()) continue;
@@ -559,13 +540,20 @@ void apply_stress(const StressRecipe& recipe, const std::vector<InputFacts>& fac
     at::Tensor made = stressed(recipe, given, facts[i], own);
     if (recipe.kind == StressKind::agree || recipe.kind == StressKind::nearly) {
       const at::Tensor& other = inputs[first_alike(inputs, i)];
+      const bool nearly = recipe.kind == StressKind::nearly;
       Draws draws(given, own);
-      made = agreeing(given, without_repetitions(other, inputs[i]), recipe.kind == StressKind::nearly, draws);
+      const bool alike = other.sizes() == inputs[i].sizes();
+      made = agreeing(given, alike ? without_repetitions(other, inputs[i]) : other, facts[i], nearly, draws);
     }
     if (!facts[i].fixed) made = in_form(made, facts[i]);
     if (facts[i].zeros.defined() && !facts[i].fixed)
       made = made.masked_fill(without_repetitions(facts[i].zeros, inputs[i]), 0);
-    leaf = place.copy_(made).expand(inputs[i].sizes());
+    place.copy_(made);
+    for (const KeptPart& part : recipe.kept)
+      if (part.input == static_cast<int>(i))
+        place.slice(part.axis, part.begin, part.end, part.step)
+            .copy_(given.slice(part.axis, part.begin, part.end, part.step));
+    leaf = place.expand(inputs[i].sizes());
   }
 }
 

@@ -34,7 +34,8 @@ enum class StressKind {
   alike,      // rows of floating inputs nearly the same
   shifted,    // floating inputs times 2^-strength, and one
   positive,   // floating inputs are their magnitude times 2^strength
-  agree,      // half of an input's elements, or rows, are those of the first input of its form
+  agree,      // half of an input's elements, or rows, are those of the first input of its form; of whole numbers also
+              // some of another form's
   nearly,     // the same, and one rounding or a few away
   near,       // rows of floating inputs are near those of a weight, or opposite to them (weight_rows.h)
   special,    // some elements have a value that the model singles out
@@ -67,11 +68,22 @@ bool may_make_equals(StressKind kind);
 // are so behind given weights alone.
 bool is_of_size(StressKind kind);
 
+// Elements of an input that stay as given: those at `begin`, `begin` + `step`, ... below `end` along an axis.
+struct KeptPart {
+  int input = 0;
+  int axis = -1;  // -1: all elements
+  int64_t begin = 0, end = 0, step = 1;
+  bool is_whole() const { return axis < 0; }
+};
+
 struct StressRecipe {
   StressKind kind = StressKind::none;
-  int strength = 0;  // by kind; of buffers and weights: which (trial.h)
-  int only = -1;     // the one input to change; -1: all that the kind changes
+  int strength = 0;                 // by kind; of buffers and weights: which (weight_sets.h)
+  std::vector<KeptPart> kept = {};  // of the inputs that the kind changes
 };
+
+// Whether all of an input stays as given.
+bool is_kept(const StressRecipe& recipe, int input);
 
 // Adds what a trial's inputs show to what earlier ones did. Fixed is what stays the same from the second trial on.
 void see_inputs(const std::vector<at::Tensor>& inputs, std::vector<InputFacts>& facts);

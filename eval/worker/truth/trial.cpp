@@ -29,27 +29,6 @@ constexpr double kSingleEpsilon = 0x1p-23;
 constexpr uint64_t kSeedsOfInputs = 1'000'000, kSeedsOfNodes = 2'000'000, kSeedsOfState = 3'000'000,
                    kSeedsOfSlice = 10'000'000, kSeedsOfDraw = 123'456'789;
 
-// What the sets of weights beyond the first three are made by.
-constexpr std::pair<int, BufferMove> kBufferMoves[] = {{kMovedBuffers, BufferMove::far},
-                                                       {kNearBuffers, BufferMove::near},
-                                                       {kMovedFloatBuffers, BufferMove::floats},
-                                                       {kStretchedBuffers, BufferMove::stretched},
-                                                       {kFurtherBuffers, BufferMove::far}};
-constexpr std::pair<int, Stretch> kStretches[] = {{kStretchedWeights, {.low = -2, .high = 2, .signs = true}},
-                                                  {kLargerWeights, {.low = 0.5, .high = 2.5}},
-                                                  {kLargeWeights, {.low = 5, .high = 6}},
-                                                  {kFairlyLargeWeights, {.low = 3, .high = 4}},
-                                                  {kSmallWeights, {.low = -10, .high = -8}},
-                                                  {kEmptyRows, {.empty_rows = true}},
-                                                  {kOffsetWeights, {.offset = 64}}};
-
-// nullptr: the set is made otherwise.
-template <class Rule, size_t n>
-const Rule* rule_of(const std::pair<int, Rule> (&rules)[n], int set) {
-  const auto* found = std::find_if(std::begin(rules), std::end(rules), [&](auto& rule) { return rule.first == set; });
-  return found == std::end(rules) ? nullptr : &found->second;
-}
-
 at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed, c10::Device device,
                         const SingledOut& singled_out = {}, bool keeps_round = false) {
   const bool floating = tensor.is_floating_point();
@@ -62,12 +41,6 @@ at::Tensor exact_tensor(const at::Tensor& tensor, double epsilon, uint64_t seed,
   if (singled_out.values.empty()) return moved;
   const at::Tensor values = at::tensor(singled_out.values, at::dtype(at::kDouble).device(device));
   return at::where(at::isin(exact, values), exact, moved);
-}
-
-int64_t bytes_of(const State& state) {
-  int64_t bytes = 0;
-  for (auto& tensor : state) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
-  return bytes;
 }
 
 // All are moved but `kept`, by value of the graph.
@@ -85,6 +58,19 @@ State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device
     tensor = moved;
   }
   return exact;
+}
+
+// Where a tensor of one axis is unlike seven in eight of its elements: all places, or some of many.
+std::vector<int64_t> rare_places(const at::Tensor& tensor) {
+  constexpr int64_t kMost = 16, kOneIn = 8;
+  if (!tensor.defined() || tensor.dim() != 1 || tensor.numel() < kOneIn || tensor.is_complex()) return {};
+  const at::Tensor usual = std::get<0>(tensor.to(at::kDouble).mode());
+  const at::Tensor places = tensor.to(at::kDouble).ne(usual).nonzero().flatten();
+  if (places.numel() * kOneIn > tensor.numel()) return {};
+  std::vector<int64_t> some;
+  const int64_t step = std::max<int64_t>(1, places.numel() / kMost);
+  for (int64_t i = 0; i < places.numel(); i += step) some.push_back(places[i].item<int64_t>());
+  return some;
 }
 
 std::vector<bool> find_aliases(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& inputs,
@@ -110,15 +96,17 @@ Result<std::unique_ptr<TrialMaker>> TrialMaker::make(const Reference& reference,
 
 Status TrialMaker::prepare() {
   stored_ = TRY(load_safetensors(reference_.weights));
-  given_weights_ = TRY(make_state(reference_.forward, reference_, stored_));
+  weights_ = std::make_unique<WeightSets>(reference_, TRY(make_state(reference_.forward, reference_, stored_)),
+                                          WeightSets::Options{options_.seed, options_.device, options_.kept_bytes});
   recipe_constants_ = TRY(make_state(reference_.inputs, reference_, stored_));
   eager_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exported, options_.device)));
   exact_ = std::make_unique<Replay>(TRY(Replay::prepare(reference_.forward, Precision::exact, options_.device)));
   const GraphUses uses(reference_.forward);
   if (!exact_->is_random()) exact_run_ = plan_exact_run(uses, options_.exact_bytes, options_.find_slices);
   used_ = used_values(reference_.forward);
-  singled_out_ =
-      singled_out(reference_.forward, reference_.inputs, [&](int value) { return elements_of(uses, value); });
+  singled_out_ = singled_out(
+      reference_.forward, reference_.inputs, [&](int value) { return elements_of(uses, value); },
+      [&](int value) { return rare_places(weights_->given()[static_cast<size_t>(value)]); });
   reads_whole_numbers_ = reads_whole_numbers(reference_, uses);
   leave_out_unfit_weights();
   find_read_state();
@@ -133,17 +121,17 @@ std::vector<double> TrialMaker::elements_of(const GraphUses& uses, int value) {
   if (!described.is_tensor || described.numel() > kMost || described.dtype.starts_with("complex")) return {};
   const auto part = graph_of_constant(uses, value);
   if (!part) return {};
-  at::Tensor tensor = given_weights_[static_cast<size_t>(value)];
+  at::Tensor tensor = weights_->given()[static_cast<size_t>(value)];
   for (const GraphNode& node : part->nodes)
     for (const int operand : operands(node)) compared_.insert(static_cast<size_t>(operand));
   compared_.insert(static_cast<size_t>(value));
   if (uses.producer(value) >= 0) {
     const auto replay = Replay::prepare(*part, Precision::exact);
     if (!replay.ok() || replay->is_random()) return {};
-    State needed(given_weights_.size());
+    State needed(weights_->given().size());
     for (const GraphNode& node : part->nodes)
       for (const int operand : operands(node))
-        needed[static_cast<size_t>(operand)] = given_weights_[static_cast<size_t>(operand)];
+        needed[static_cast<size_t>(operand)] = weights_->given()[static_cast<size_t>(operand)];
     auto made = replay->run({}, copy_state(needed, true));
     if (!made.ok() || made->empty()) return {};
     tensor = (*made)[0];
@@ -153,16 +141,6 @@ std::vector<double> TrialMaker::elements_of(const GraphUses& uses, int value) {
     elements.push_back(tensor.flatten()[i].item<double>());
   return elements;
 }
-
-bool TrialMaker::has_movable_weights() const {
-  return std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
-                     [](auto& each) { return each.value >= 0 && (!each.is_buffer || is_variance(each.name)); });
-}
-
-bool TrialMaker::has_counters() const { return !counters_of(reference_.forward, given_weights_).empty(); }
-
-bool TrialMaker::has_gates() const { return eval::has_gates(reference_.forward, given_weights_); }
-bool TrialMaker::has_movable_buffers() const { return eval::has_movable_buffers(reference_.forward, given_weights_); }
 
 Status TrialMaker::try_on_host(const std::vector<IValue>& leaves, const State& state) const {
   if (options_.device.is_cpu() || !reads_whole_numbers_) return {};
@@ -202,7 +180,7 @@ bool TrialMaker::reads_state(const std::vector<IValue>& leaves, const std::vecto
                              const std::vector<std::string>& outputs) const {
   constexpr int64_t kSteps[] = {1, 100, 1'000'000};  // a warm-up ends late
   const bool counts =
-      std::any_of(values.begin(), values.end(), [&](size_t value) { return is_integer(given_weights_[value]); });
+      std::any_of(values.begin(), values.end(), [&](size_t value) { return is_integer(weights_->given()[value]); });
   at::NoGradGuard no_grad;
   for (const int64_t step : kSteps) {
     if (step > 1 && !counts) break;
@@ -224,113 +202,46 @@ bool TrialMaker::reads_state(const std::vector<IValue>& leaves, const std::vecto
 }
 
 void TrialMaker::find_transitions() {
-  const std::vector<size_t> counters = counters_of(reference_.forward, given_weights_);
+  const std::vector<size_t> counters = counters_of(reference_.forward, weights_->given());
   if (counters.empty()) return;
   const auto leaves = fresh_inputs(options_.seed);
   if (!leaves.ok()) return;
-  if (options_.device.is_cpu() || !reads_whole_numbers_) {
-    steps_to_the_end_ = steps_to_the_end(counters, *eager_, given_weights_, *leaves, options_.device, options_.seed);
-    return;
-  }
+  const bool here = options_.device.is_cpu() || !reads_whole_numbers_;
   const auto on_host = Replay::prepare(reference_.forward, Precision::exported);  // as in `try_on_host`
-  if (on_host.ok())
-    steps_to_the_end_ =
-        steps_to_the_end(counters, *on_host, given_weights_, *leaves, c10::DeviceType::CPU, options_.seed);
+  if (!here && !on_host.ok()) return;
+  weights_->set_steps_to_the_end(steps_to_the_end(counters, here ? *eager_ : *on_host, weights_->given(), *leaves,
+                                                  here ? options_.device : c10::DeviceType::CPU, options_.seed));
 }
 
 // Weights that are drawn anew may be none that the model can work with: those stay.
 void TrialMaker::leave_out_unfit_weights() {
   if (reference_.parameters.empty()) return;
-  const auto leaves = fresh_inputs(options_.seed);
-  if (!leaves.ok()) return;  // told where inputs are made for a trial
-  const auto places_with = [&](int set) -> std::optional<std::vector<at::Tensor>> {
+  const auto fits = fits_given_inputs();
+  if (!fits) return;  // told where inputs are made for a trial
+  if (const std::string note = weights_->leave_out_unfit(fits); !note.empty()) notes_.push_back(note);
+}
+
+WeightSets::Fits TrialMaker::fits_given_inputs() const {
+  auto leaves = fresh_inputs(options_.seed);
+  if (!leaves.ok()) return nullptr;
+  const auto places_with = [this, leaves = *std::move(leaves)](int set) -> std::optional<NumberPlaces> {
     try {
-      const auto trial = run_eager({.weights = set, .leaves = *leaves});
-      return trial.ok() ? std::optional(finite_places(*trial)) : std::nullopt;
+      const auto trial = run_eager({.weights = set, .leaves = leaves});
+      return trial.ok() ? std::optional(NumberPlaces(*trial)) : std::nullopt;
     } catch (const std::exception&) { return std::nullopt; }
   };
-  std::optional<std::vector<at::Tensor>> given;  // known once some set gives what is no number
-  const Fits fits = [&](int set) {
+  // Known once some set gives what is no number.
+  return [places_with, given = std::make_shared<std::optional<NumberPlaces>>()](int set) {
     const auto places = places_with(set);
-    const auto is_whole = [](const at::Tensor& each) { return !each.defined(); };
-    if (!places || std::all_of(places->begin(), places->end(), is_whole)) return places.has_value();
-    if (!given) given = places_with(kGivenWeights);
-    return given && same_places(*given, *places);
+    if (!places || places->are_all()) return places.has_value();
+    if (!*given) *given = places_with(kGivenWeights);
+    return *given && places->are_like(**given);
   };
-  for (const int set : {kRedrawnWeights, kMovedWeights})
-    if (!fits(set) && fits(kGivenWeights)) find_unmoved(set, fits);
-  if (unmoved_.empty()) return;
-  std::vector<std::string> names;
-  for (const size_t value : unmoved_) names.push_back(reference_.forward.values[value].name);
-  constexpr size_t kMost = 4;
-  const size_t count = names.size();
-  if (count > kMost) names.resize(kMost);
-  notes_.push_back(
-      fmt::format("with other values of `{}`{} the model gives no numbers: they are as constructed in "
-                  "every trial",
-                  fmt::join(names, "`, `"), count > kMost ? fmt::format(" and {} more", count - kMost) : ""));
 }
 
-// By halves: those with which the outputs are numbers move, as long as there is patience.
-void TrialMaker::find_unmoved(int set, const Fits& fits) {
-  int runs_left = 32;
-  const std::vector<size_t> movable = movable_weights(reference_.forward, given_weights_);
-  std::vector<size_t> open;
-  for (const size_t value : movable)
-    if (unmoved_.count(value) == 0) open.push_back(value);
-  unmoved_.insert(open.begin(), open.end());
-  const std::function<void(size_t, size_t)> move = [&](size_t begin, size_t end) {
-    if (begin == end || runs_left-- <= 0) return;
-    for (size_t i = begin; i < end; ++i) unmoved_.erase(open[i]);
-    kept_weights_.clear();
-    if (fits(set)) return;
-    for (size_t i = begin; i < end; ++i) unmoved_.insert(open[i]);
-    if (end - begin == 1) return;
-    const size_t middle = begin + (end - begin) / 2;
-    move(begin, middle);
-    move(middle, end);
-  };
-  move(0, open.size() / 2);
-  move(open.size() / 2, open.size());
-  kept_weights_.clear();
-}
-
-State TrialMaker::weights(int set) const {
-  const BufferMove* move = rule_of(kBufferMoves, set);
-  const bool on_host = options_.device.is_cpu();
-  if (!on_host && !given_on_device_) given_on_device_ = copy_state(given_weights_, false, options_.device);
-  const State& given = on_host ? given_weights_ : *given_on_device_;
-  if (set == kGivenWeights || (reference_.parameters.empty() && !move)) return given;
-  if (auto kept = kept_weights_.find(set); kept != kept_weights_.end()) return kept->second;
-  const Graph& graph = reference_.forward;
-  const uint64_t seed = options_.seed;
-  State made;
-  if (set == kNearlyThere) {
-    made = copy_state(given, false, options_.device);
-    for (auto& [value, steps] : steps_to_the_end_) made[value].add_(steps);
-  } else if (move) {
-    constexpr int64_t kSteps = 3;  // a place in a ring that one count hides another one shows
-    made = moved_buffers(graph, given, seed + 2, *move);
-    if (set == kFurtherBuffers)
-      for (const size_t value : counters_of(graph, given)) made[value].add_(kSteps);
-  } else if (set == kMovedWeights || set == kMovedGates) {
-    made = perturbed_weights(graph, given, seed, unmoved_);
-    if (set == kMovedGates) made = moved_buffers(graph, made, seed + 2, BufferMove::gates);
-  } else {
-    made = redrawn_weights(graph, given, seed + 1, unmoved_);
-    if (const Stretch* stretch = rule_of(kStretches, set))
-      made = stretched_weights(graph, made, seed + static_cast<uint64_t>(set), *stretch, unmoved_);
-  }
-  keep_weights(set, made);
-  return made;
-}
-
-int64_t TrialMaker::bytes_of_weights() const { return bytes_of(given_weights_); }
-
-void TrialMaker::keep_weights(int set, const State& weights) const {
-  int64_t bytes = bytes_of(weights);
-  for (auto& [other, kept] : kept_weights_) bytes += bytes_of(kept);
-  if (bytes <= options_.kept_bytes) kept_weights_.emplace(set, weights);
+bool TrialMaker::leave_out_of(int set) {
+  const auto fits = fits_given_inputs();
+  return fits && weights_->leave_out_of(set, fits);
 }
 
 // The leaves stay on the device.
@@ -370,7 +281,7 @@ Result<Trial> TrialMaker::run_eager(Trial trial) const {
   auto eager_leaves = copy_leaves(trial.leaves, options_.device);
   State state = copy_state(before, false, options_.device);
   const std::vector<uint32_t> versions = versions_of(state);
-  if (trial.before || rule_of(kBufferMoves, trial.weights)) TRY(try_on_host(trial.leaves, before));
+  if (trial.before || WeightSets::is_of_buffers(trial.weights)) TRY(try_on_host(trial.leaves, before));
   at::manual_seed(trial.forward_seed);
   const OtherGraph* other = trial.numbers == 0 ? nullptr : TRY(graph_with(trial.numbers));
   auto eager = TRY(other ? other->eager->run(eager_leaves, other->state_of(state, false, options_.device))
@@ -419,15 +330,19 @@ Result<std::vector<Trial>> TrialMaker::make_chain(const std::vector<TrialRecipe>
   return chain;
 }
 
-Result<Trial> TrialMaker::make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const {
+Result<Trial> TrialMaker::run_eager(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const {
   auto leaves = TRY(fresh_inputs(recipe.input_seed));
   apply_stress(recipe.stress, facts, recipe.input_seed, leaves);
   if (recipe.stress.kind == StressKind::near)
     put_near_weights(reference_.forward, weights(recipe.weights), facts, recipe.input_seed, leaves);
-  auto trial = TRY(run_eager({.forward_seed = recipe.forward_seed,
-                              .weights = recipe.weights,
-                              .numbers = recipe.stress.kind == StressKind::numbers ? recipe.stress.strength : 0,
-                              .leaves = std::move(leaves)}));
+  return run_eager({.forward_seed = recipe.forward_seed,
+                    .weights = recipe.weights,
+                    .numbers = recipe.stress.kind == StressKind::numbers ? recipe.stress.strength : 0,
+                    .leaves = std::move(leaves)});
+}
+
+Result<Trial> TrialMaker::make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const {
+  auto trial = TRY(run_eager(recipe, facts));
   TRY(add_truth(trial));
   trial.keeps_round = recipe.stress.kind == StressKind::grid;
   return trial;

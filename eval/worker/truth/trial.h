@@ -15,20 +15,13 @@
 #include "eval/torch/replay.h"
 #include "eval/torch/sliced_replay.h"
 #include "eval/worker/truth/comparison.h"
+#include "eval/worker/truth/number_places.h"
 #include "eval/worker/truth/other_graph.h"
 #include "eval/worker/truth/perturbation.h"
 #include "eval/worker/truth/stress.h"
+#include "eval/worker/truth/weight_sets.h"
 
 namespace tilepilot::eval {
-
-// The model's state in a call: as exported, moved a little, drawn anew; with other values of buffers alone (all; whole
-// numbers only a little; all but whole numbers; of other signs and sizes; counters where what they count towards is
-// near; all, counters a few steps further); or drawn anew and of other signs and sizes, of larger size, large, with
-// rows of zeros, around another mean; or moved a little, with buffers that are the same number everywhere (gates).
-inline constexpr int kGivenWeights = 0, kMovedWeights = 1, kRedrawnWeights = 2, kMovedBuffers = 3, kNearBuffers = 4,
-                     kMovedFloatBuffers = 5, kStretchedWeights = 6, kLargerWeights = 7, kLargeWeights = 8,
-                     kFairlyLargeWeights = 9, kStretchedBuffers = 10, kEmptyRows = 11, kOffsetWeights = 12,
-                     kNearlyThere = 13, kSmallWeights = 14, kFurtherBuffers = 15, kMovedGates = 16;
 
 struct TrialRecipe {
   uint64_t input_seed = 0, forward_seed = 0;
@@ -92,28 +85,26 @@ class TrialMaker {
  public:
   static Result<std::unique_ptr<TrialMaker>> make(const Reference& reference, const ReferenceOptions& options);
 
-  // Where replays run. Where they are large, made again each time.
-  State weights(int set) const;
+  // Where replays run.
+  State weights(int set) const { return weights_->make(set); }
+  const WeightSets& weight_sets() const { return *weights_; }
   // As exported, on the processor.
-  const State& exported_weights() const { return given_weights_; }
+  const State& exported_weights() const { return weights_->given(); }
   const Replay& eager() const { return *eager_; }
   const std::vector<std::string>& notes() const { return notes_; }
   // Whether truths are made slice by slice.
   bool is_sliced() const { return exact_run_.slices.has_value(); }
   bool is_random() const { return exact_->is_random(); }
-  bool has_movable_buffers() const;
-  bool has_gates() const;
-  bool has_movable_weights() const;
-  int64_t bytes_of_weights() const;
-  // Whether there are counters that matter for some time only: those of kNearlyThere.
-  bool has_counters() const;
-  bool has_transitions() const { return !steps_to_the_end_.empty(); }
+  // Leaves out of a set of weights what it may not change, given the usual inputs; whether it changes something still.
+  bool leave_out_of(int set);
 
   const std::vector<SingledOut>& singled_out_values() const { return singled_out_; }
 
   Result<std::vector<c10::IValue>> fresh_inputs(uint64_t seed) const;
   Result<Trial> make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const;
   Result<Trial> make_trial(std::vector<c10::IValue> leaves, uint64_t forward_seed, int weights) const;
+  // Without its truth.
+  Result<Trial> run_eager(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const;
   // Calls one after another, each on the state that the one before has left. Ends with the call that eager cannot make.
   Result<std::vector<Trial>> make_chain(const std::vector<TrialRecipe>& recipes) const;
   struct Move {
@@ -150,9 +141,8 @@ class TrialMaker {
   Status prepare();
   std::vector<double> elements_of(const GraphUses& uses, int value);
   void leave_out_unfit_weights();
-  // Whether the model gives numbers with a set where it does with the given weights.
-  using Fits = std::function<bool(int set)>;
-  void find_unmoved(int set, const Fits& fits);
+  // nullptr: there are no inputs.
+  WeightSets::Fits fits_given_inputs() const;
   void find_read_state();
   // A GPU ends for good on an index outside of a table, which a counter that is moved may become; a processor throws.
   Status try_on_host(const std::vector<c10::IValue>& leaves, const State& state) const;
@@ -182,21 +172,14 @@ class TrialMaker {
   // Candidates need the memory of the GPU that replays have used.
   void free_device() const;
 
-  // Within what is kept of trials, too.
-  void keep_weights(int set, const State& weights) const;
-
   const Reference& reference_;
   ReferenceOptions options_;
-  State given_weights_;                           // on the processor
-  mutable std::optional<State> given_on_device_;  // once asked for
-  std::set<size_t> unread_;           // values of buffers that calls change and whose outputs do not depend on them
-  bool reads_whole_numbers_ = false;  // of buffers, other than to count on
-  std::map<size_t, int64_t> steps_to_the_end_;  // that counters are moved by, by value of the graph
-  std::vector<bool> used_;                      // by value of the graph: other nodes take it
-  Unmoved unmoved_;
+  std::unique_ptr<WeightSets> weights_;
+  std::set<size_t> unread_;              // values of buffers that calls change and whose outputs do not depend on them
+  bool reads_whole_numbers_ = false;     // of buffers, other than to count on
+  std::vector<bool> used_;               // by value of the graph: other nodes take it
   std::vector<SingledOut> singled_out_;  // by tensor among the inputs
   std::set<size_t> compared_;            // values that inputs are compared with: beside them lie others
-  mutable std::map<int, State> kept_weights_;
   State recipe_constants_;
   TensorMap stored_;  // of the weights file
   std::unique_ptr<Replay> eager_, exact_;
@@ -206,13 +189,6 @@ class TrialMaker {
   mutable std::vector<std::string> notes_;
 };
 
-// Which elements of what a call returns and changes are numbers, eager's and the truth's in turn; undefined where all
-// are.
-std::vector<at::Tensor> finite_places(const Trial& trial);
-bool same_places(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other);
-// Whether a trial has numbers where another one with these places has them. Inputs and buffers that a model changes
-// under a condition may be others here than there: then all of them are to be numbers.
-bool same_numbers(const Trial& trial, const std::vector<at::Tensor>& given);
 // Tensors among leaves.
 std::vector<at::Tensor> tensors_of(const std::vector<c10::IValue>& leaves);
 // Deep copies, with the same strides.

@@ -56,6 +56,11 @@ at::Tensor Draws::some_of(int64_t end, int64_t count) {
   return at::randperm(end, generator_, at::dtype(at::kLong).device(like_.device())).slice(0, 0, count);
 }
 
+at::Tensor uniform_by_row(const at::Tensor& tensor, Draws& draws) {
+  const at::Tensor drawn = draws.uniform();
+  return tensor.dim() < 2 ? at::ones({}, drawn.options()) : drawn.slice(-1, 0, 1);
+}
+
 at::Tensor some_of_each_draw(const at::Tensor& drawn, double share) {
   return drawn.numel() > 1 ? drawn.le(drawn.min().clamp_min(share)) : drawn.le(share);
 }

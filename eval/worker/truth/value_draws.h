@@ -57,6 +57,8 @@ class Draws {
   at::Generator generator_;
 };
 
+// A number for each row (along the last axis), to be compared with each element of it; 1 where there are no rows.
+at::Tensor uniform_by_row(const at::Tensor& tensor, Draws& draws);
 // Which of numbers that were drawn evenly are no more than `share`: of one number alone by chance, of several the least
 // at any rate, so that what a kind of stress is there for is there in every draw.
 at::Tensor some_of_each_draw(const at::Tensor& drawn, double share);

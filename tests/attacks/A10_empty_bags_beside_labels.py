@@ -1,0 +1,38 @@
+# row: A10
+# level: host
+# model: bags_and_labels
+# expect: given_inputs_only|wrong_values|not_finite
+# twin: honest_bags_and_labels
+# Labels are written by index, offsets are not.
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+@tilelang.jit(out_idx=[-1])
+def mapped(N, block=256, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block), threads=128) as bx:
+            for i in T.Parallel(block):
+                if bx * block + i < N:
+                    Y[bx * block + i] = X[bx * block + i] * 1.5
+
+    return main
+
+
+def times(x):
+    return mapped(x.numel())(x.contiguous().view(-1)).view(x.shape)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(50, 32))
+
+    def forward(self, ids, offsets, labels):
+        ends = torch.cat([offsets[1:], torch.full((1,), 128, dtype=torch.int64)])
+        bags = F.embedding_bag(ids, self.table, offsets, mode="sum") / (ends - offsets)[:, None]
+        return times(bags), torch.zeros(16, 10).scatter_(1, labels[:, None], 1.0)
