@@ -142,8 +142,23 @@ std::vector<double> TrialMaker::elements_of(const GraphUses& uses, int value) {
   return elements;
 }
 
+// Whether operators may refuse such inputs. Integers stay in the range that was seen, but for those that are singled
+// out.
+bool TrialMaker::may_be_refused(StressKind kind) const {
+  static const std::set<std::string_view> kProbabilities = {"binary_cross_entropy", "bernoulli", "multinomial"};
+  static const std::set<std::string_view> kIndices = {
+      "embedding",      "embedding_bag", "index",    "index_select", "gather",      "take",
+      "take_along_dim", "one_hot",       "scatter",  "put",          "scatter_add", "index_add",
+      "index_put",      "index_copy",    "nll_loss", "nll_loss_nd",  "nll_loss2d",  "cross_entropy_loss"};
+  const auto has = [&](const std::set<std::string_view>& names) {
+    const auto& nodes = reference_.forward.nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [&](const GraphNode& n) { return names.count(plain_name(n)) != 0; });
+  };
+  return kind != StressKind::none && (has(kProbabilities) || (kind == StressKind::special && has(kIndices)));
+}
+
 Status TrialMaker::try_on_host(const std::vector<IValue>& leaves, const State& state) const {
-  if (options_.device.is_cpu() || !reads_whole_numbers_) return {};
+  if (options_.device.is_cpu()) return {};
   const auto replay = TRY(Replay::prepare(reference_.forward, Precision::exported));
   TRY(replay.run(copy_leaves(leaves), copy_state(state, false, c10::DeviceType::CPU)));
   return {};
@@ -191,7 +206,7 @@ bool TrialMaker::reads_state(const std::vector<IValue>& leaves, const std::vecto
     }
     at::manual_seed(0);
     try {
-      if (!try_on_host(leaves, state).ok()) return true;
+      if (reads_whole_numbers_ && !try_on_host(leaves, state).ok()) return true;
       auto made = eager_->run(copy_leaves(leaves, options_.device), state);
       if (!made.ok() || made->size() != outputs.size()) return true;
       for (size_t i = 0; i < outputs.size(); ++i)
@@ -281,7 +296,8 @@ Result<Trial> TrialMaker::run_eager(Trial trial) const {
   auto eager_leaves = copy_leaves(trial.leaves, options_.device);
   State state = copy_state(before, false, options_.device);
   const std::vector<uint32_t> versions = versions_of(state);
-  if (trial.before || WeightSets::is_of_buffers(trial.weights)) TRY(try_on_host(trial.leaves, before));
+  if (reads_whole_numbers_ && (trial.before || WeightSets::is_of_buffers(trial.weights)))
+    TRY(try_on_host(trial.leaves, before));
   at::manual_seed(trial.forward_seed);
   const OtherGraph* other = trial.numbers == 0 ? nullptr : TRY(graph_with(trial.numbers));
   auto eager = TRY(other ? other->eager->run(eager_leaves, other->state_of(state, false, options_.device))
@@ -335,6 +351,7 @@ Result<Trial> TrialMaker::run_eager(const TrialRecipe& recipe, const std::vector
   apply_stress(recipe.stress, facts, recipe.input_seed, leaves);
   if (recipe.stress.kind == StressKind::near)
     put_near_weights(reference_.forward, weights(recipe.weights), facts, recipe.input_seed, leaves);
+  if (may_be_refused(recipe.stress.kind)) TRY(try_on_host(leaves, weights(recipe.weights)));
   return run_eager({.forward_seed = recipe.forward_seed,
                     .weights = recipe.weights,
                     .numbers = recipe.stress.kind == StressKind::numbers ? recipe.stress.strength : 0,

@@ -144,7 +144,9 @@ class TrialMaker {
   // nullptr: there are no inputs.
   WeightSets::Fits fits_given_inputs() const;
   void find_read_state();
-  // A GPU ends for good on an index outside of a table, which a counter that is moved may become; a processor throws.
+  bool may_be_refused(StressKind kind) const;
+  // A GPU ends for good on an index outside of a table, which a counter that is moved may become, and on a probability
+  // above one; a processor throws.
   Status try_on_host(const std::vector<c10::IValue>& leaves, const State& state) const;
   void find_transitions();
   bool reads_state(const std::vector<c10::IValue>& leaves, const std::vector<size_t>& values,
