@@ -87,6 +87,7 @@ void add_batch_options(CLI::App& command, Session& session, BenchFlags& flags) {
   command
       .add_option("--problems", flags.problems,
                   "A checkout of KernelBench, a folder of Python files in its form, or a JSON list")
+      ->type_name("FILE")
       ->required();
   command.add_option("--levels", flags.levels, "Levels of the set, as `1,2` (default: all)");
   command.add_option("--ids", flags.ids, "Problems of each level, as `1-20,33` (default: all)");
@@ -122,8 +123,10 @@ void add_batch_options(CLI::App& command, Session& session, BenchFlags& flags) {
       ->check(number_within(0.001, 1e6));
   command.add_flag("--shuffle", flags.batch.shuffle,
                    "Problems in random order: what `--minutes` leaves undone is then a random sample");
-  command.add_option("--output", flags.output,
-                     "Folder for verified programs and their certificates (default: they stay in the database)");
+  command
+      .add_option("--output", flags.output,
+                  "Folder for verified programs and their certificates (default: they stay in the database)")
+      ->type_name("DIR");
   flags.judge.add_to(command);
   add_scale(command, session);
   add_exclude_near(command, flags.exclude_near);

@@ -10,7 +10,8 @@ namespace tilepilot::cli {
 
 void CertificateFlags::add_to(CLI::App& command) {
   CLI::Option* named =
-      command.add_option("--cert", file, "Where the certificate goes (default: the program's name with .cert.json)");
+      command.add_option("--cert", file, "Where the certificate goes (default: the program's name with .cert.json)")
+          ->type_name("FILE");
   command.add_flag("--no-cert", none, "Write no certificate")->excludes(named);
 }
 

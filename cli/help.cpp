@@ -8,6 +8,8 @@
 namespace tilepilot::cli {
 namespace {
 
+constexpr const char* kCommonGroup = "Options of every command";
+
 void add_to_footer(CLI::App& command, const std::string& text) {
   const std::string own = command.get_footer();
   command.footer(own.empty() ? text : own + "\n" + text);
@@ -26,8 +28,15 @@ void add_common_help(CLI::App& app) {
   for (const CLI::Option* option : const_cast<const CLI::App&>(app).get_options())
     if (option != app.get_help_ptr() && option != app.get_version_ptr()) common.push_back(option);
   CLI::Formatter formatter;
-  const std::string text = formatter.make_group("Options of every command", false, common);
+  const std::string text = formatter.make_group(kCommonGroup, false, common);
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) add_to_footer(*command, text);
+}
+
+std::string own_footer(const CLI::App& command) {
+  std::string footer = command.get_footer();
+  footer.resize(std::min(footer.size(), footer.find(kCommonGroup)));
+  while (footer.ends_with('\n')) footer.pop_back();
+  return footer;
 }
 
 std::string unknown_command(const CLI::App& app, int argc, char** argv) {

@@ -24,7 +24,8 @@ void LlmFlags::add_endpoint(CLI::App& command) {
   add(command, "--llm-form", chat.endpoint.form, "What the endpoint speaks (default: as its address says)")
       ->check(CLI::IsMember({"openai", "openai-responses", "anthropic"}));
   add(command, "--llm-key-file", key_file_,
-      "File of mode 0600 that holds the key (default: the key in TILEPILOT_API_KEY)");
+      "File of mode 0600 that holds the key (default: the key in TILEPILOT_API_KEY)")
+      ->type_name("FILE");
   add(command, "--llm-key-header", chat.endpoint.key_header,
       "Header that carries the key, as `api-key` (default: as the form has it, or Azure)");
   add(command, "--llm-temperature", chat.settings.temperature, "Sampling temperature (default: the endpoint's)");
@@ -44,7 +45,8 @@ void LlmFlags::add_endpoint(CLI::App& command) {
                    ->check(number_within(0, 1e9))
                    ->capture_default_str();
   add(command, "--prices", prices_,
-      "JSON file of prices by model (default: $TILEPILOT_PRICES, else tilepilot/prices.json in your config folder)");
+      "JSON file of prices by model (default: $TILEPILOT_PRICES, else tilepilot/prices.json in your config folder)")
+      ->type_name("FILE");
 }
 
 void LlmFlags::add_to(CLI::App& command, bool with_replay) {
@@ -65,7 +67,8 @@ void LlmFlags::add_to(CLI::App& command, bool with_replay) {
   if (with_replay)
     add(command, "--replay", replay,
         "Take the model's answers from an earlier run (its number, or a file of `trace RUN --save`) instead of "
-        "the network");
+        "the network")
+        ->type_name("FILE");
 }
 
 Status LlmFlags::check(Session& session, const std::string& author) {

@@ -8,6 +8,7 @@
 #include "cli/folder_guard.h"
 #include "cli/help.h"
 #include "cli/script_arguments.h"
+#include "compiler/runtime/target.h"
 
 namespace {
 
@@ -18,16 +19,18 @@ void add_common_options(CLI::App& app, tilepilot::cli::CommonOptions& common) {
   app.add_option("--dtype", common.dtype, "Element type that model and candidate run in")
       ->check(CLI::IsMember({"model", "fp32", "fp16", "bf16"}))
       ->capture_default_str();
-  app.add_option("--target", common.target,
-                 "Where kernels run: auto, cpu, cuda:sm_80, cuda:sm_90a, emulate:sm_80, emulate:sm_90a")
+  app.add_option("--target", common.target, "Where kernels run")
+      ->check(tilepilot::cli::named_choices(tilepilot::runtime::target_names()))
       ->capture_default_str();
   app.add_option("--seed", common.seed, "Seed of the trials (default: secret, new each time)");
   app.add_option("--threads", common.threads, "CPU threads for model and candidate (default: as many as PyTorch takes)")
       ->check(CLI::Range(1, 4096));
   app.add_option("--store", common.store,
-                 "Database of corpus and runs (default: $TILEPILOT_STORE, else your data folder)");
+                 "Database of corpus and runs (default: $TILEPILOT_STORE, else your data folder)")
+      ->type_name("FILE");
   app.add_option("--python", common.python,
-                 "Interpreter with PyTorch that exports the model (default: the one of this build)");
+                 "Interpreter with PyTorch that exports the model (default: the one of this build)")
+      ->type_name("FILE");
 }
 
 // CLI11 keeps the constructor of its own errors to itself.

@@ -232,8 +232,9 @@ void add_bench_report(CLI::App& bench, Session& session) {
   auto* command = bench.add_subcommand("report", "Scores of a batch: fast_p, means, quartiles, what failed and why");
   command->add_option("batch", flags->batch, "Number of the batch (default: the newest)");
   command->add_option("--against", flags->against, "Compare with this earlier batch");
-  command->add_option("--csv", flags->csv, "Write a line for each problem to this file (-: standard output)");
-  command->add_option("--html", flags->html, "Write one self-contained page to this file");
+  command->add_option("--csv", flags->csv, "Write a line for each problem to this file (-: standard output)")
+      ->type_name("FILE");
+  command->add_option("--html", flags->html, "Write one self-contained page to this file")->type_name("FILE");
   command->footer("Example:\n  tilepilot bench report 3 --html report.html");
   command->callback([&session, flags] { session.run = [&session, flags] { return run_report(session, *flags); }; });
 }

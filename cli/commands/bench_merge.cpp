@@ -68,6 +68,7 @@ void add_bench_merge(CLI::App& bench, Session& session) {
   auto files = std::make_shared<std::vector<std::string>>();
   auto* command = bench.add_subcommand("merge", "Join the databases of several machines in the one of `--store`");
   command->add_option("databases", *files, "Databases whose batches, runs and corpus are added; they stay as they are")
+      ->type_name("FILE")
       ->required();
   command->footer("Example:\n  tilepilot bench merge batch/task-*.db --store batch/all.db");
   command->callback([&session, files] { session.run = [&session, files] { return run_merge(session, *files); }; });

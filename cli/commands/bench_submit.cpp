@@ -335,6 +335,7 @@ void add_bench_submit(CLI::App& bench, Session& session) {
       ->add_option("--folder", flags->folder,
                    "Where script, databases and what tasks print go; all machines must see it (default: a folder here, "
                    "named by the problems)")
+      ->type_name("DIR")
       ->group(group);
   command->add_option("--tasks", flags->tasks, "Jobs that the problems are shared out to")
       ->check(CLI::Range(1, 100000))
@@ -359,7 +360,7 @@ void add_bench_submit(CLI::App& bench, Session& session) {
   command->callback([&session, flags] { session.run = [&session, flags] { return run_submit(session, *flags); }; });
   auto folder = std::make_shared<std::string>();
   auto* status = bench.add_subcommand("status", "How far a batch is that `bench submit` has submitted");
-  status->add_option("folder", *folder, "The folder that `bench submit` told")->required();
+  status->add_option("folder", *folder, "The folder that `bench submit` told")->type_name("DIR")->required();
   status->callback([&session, folder] { session.run = [&session, folder] { return run_status(session, *folder); }; });
 }
 

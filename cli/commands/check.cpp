@@ -75,10 +75,13 @@ int run_check(Session& session, const CheckFlags& options) {
 void add_check(CLI::App& app, Session& session) {
   auto options = std::make_shared<CheckFlags>();
   auto* command = app.add_subcommand("check", "Judge a given program against a model: correctness, guards, timing");
-  command->add_option("candidate", options->candidate, "Python file with class ModelNew")->required();
+  command->add_option("candidate", options->candidate, "Python file with class ModelNew")
+      ->type_name("FILE")
+      ->required();
   command
       ->add_option("-r,--reference", options->reference,
                    "Python file with class Model, get_inputs() and get_init_inputs()")
+      ->type_name("FILE")
       ->required();
   command->add_flag("--no-timing", options->no_timing, "Correctness and guards only");
   command->add_flag("--profile", options->profile,

@@ -1,6 +1,5 @@
 // tilepilot compile FILE.py: the compiler alone.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <fstream>
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "compiler/diagnostics/render.h"
 #include "compiler/driver/emit.h"
 #include "compiler/runtime/cuda/nvrtc.h"
@@ -77,17 +77,19 @@ int run_compile(Session& session, const CompileFlags& options) {
 void add_compile(CLI::App& app, Session& session) {
   auto options = std::make_shared<CompileFlags>();
   auto* command = app.add_subcommand("compile", "The compiler alone: show what becomes of a kernel");
-  command->add_option("file", options->file, "Python file with tile kernels")->required();
+  command->add_option("file", options->file, "Python file with tile kernels")->type_name("FILE")->required();
   command->add_option("--call", options->call,
                       "What to build, an expression in the file: \"matmul(1024, 1024, 1024)\"");
-  command
-      ->add_option("--emit", options->emit, fmt::format("What to show: {}", fmt::join(driver::emission_names(), ", ")))
+  command->add_option("--emit", options->emit, "What to show")
+      ->check(named_choices(driver::emission_names()))
       ->capture_default_str();
   command->add_flag("--explain", options->explain,
                     "Show what was chosen for each statement on a GPU, or loop on a processor, and why nothing faster: "
                     "--emit explain");
-  command->add_option("--output", options->output,
-                      "With --emit layouts: a folder in which each layout is drawn (SVG), too");
+  command
+      ->add_option("--output", options->output,
+                   "With --emit layouts: a folder in which each layout is drawn (SVG), too")
+      ->type_name("DIR");
   command->footer("Example:\n  tilepilot compile seeds/rms_norm.py --call \"rms_norm(4096, 1024, 1e-6)\" --emit ir");
   command->callback(
       [&session, options] { session.run = [&session, options] { return run_compile(session, *options); }; });

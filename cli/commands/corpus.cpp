@@ -155,7 +155,7 @@ void add_corpus(CLI::App& app, Session& session) {
   add_action(*command, session, options, "search", "The entries that are most useful for a model, and why", search);
   command->get_subcommand("show")->add_option("entry", options->entry, "Id or name")->required();
   auto* find = command->get_subcommand("search");
-  find->add_option("model", options->model, "Model file to find related programs for");
+  find->add_option("model", options->model, "Model file to find related programs for")->type_name("FILE");
   find->add_option("--text", options->text, "Words to look for");
   find->add_option("-n,--count", options->count, "Most entries to show")
       ->check(CLI::PositiveNumber)

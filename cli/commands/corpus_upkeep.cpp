@@ -145,10 +145,12 @@ void add_corpus_upkeep(CLI::App& corpus, Session& session) {
   verify->add_flag("--all", flags->all, "Prove also those that were proven with what is here");
   add_upkeep(corpus, session, flags, "export", "Write all entries to a file", run_export_corpus)
       ->add_option("file", flags->file, "Where they go (JSON Lines)")
+      ->type_name("FILE")
       ->required();
   add_upkeep(corpus, session, flags, "import", "Add the entries of such a file that are not there yet",
              run_import_corpus)
       ->add_option("file", flags->file, "What `corpus export` wrote")
+      ->type_name("FILE")
       ->required();
   add_upkeep(corpus, session, flags, "index", "Make the index now that searches of a large corpus use",
              run_index_corpus)

@@ -202,16 +202,21 @@ void add_export(CLI::App& app, Session& session) {
   auto options = std::make_shared<ExportFlags>();
   auto* command =
       app.add_subcommand("export", "Write kernels as a library with a C header, for programs without Python");
-  command->add_option("file", options->file, "Python file with tile kernels, or with class ModelNew")->required();
+  command->add_option("file", options->file, "Python file with tile kernels, or with class ModelNew")
+      ->type_name("FILE")
+      ->required();
   command->add_option("-o,--output", options->output, "Folder for the library, its header, its CMake package, examples")
+      ->type_name("DIR")
       ->required();
   command
       ->add_option("--call", options->calls,
                    "A kernel to export, an expression in the file: \"matmul(1024, 1024, 1024)\"; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("-r,--reference", options->reference,
-                      "Python file with class Model, get_inputs() and get_init_inputs(): exports every kernel that "
-                      "ModelNew launches for these inputs");
+  command
+      ->add_option("-r,--reference", options->reference,
+                   "Python file with class Model, get_inputs() and get_init_inputs(): exports every kernel that "
+                   "ModelNew launches for these inputs")
+      ->type_name("FILE");
   command->add_option("--name", options->name, "Name of the library and of its functions (default: the file's)");
   add_scale(*command, session);
   command->footer(

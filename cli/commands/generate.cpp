@@ -249,11 +249,13 @@ void add_generate(CLI::App& app, Session& session) {
   auto* command = app.add_subcommand("generate", "Write a faster, verified program for a PyTorch model");
   agent::GenerateOptions& generate = options->generate;
   command->add_option("model", options->model, "Python file with class Model, get_inputs() and get_init_inputs()")
+      ->type_name("FILE")
       ->required();
-  command->add_option(
-      "-o,--output", options->output,
-      "Where the program goes (default: MODEL_tilepilot.py in this folder; -: standard output, the answer "
-      "then goes to standard error)");
+  command
+      ->add_option("-o,--output", options->output,
+                   "Where the program goes (default: MODEL_tilepilot.py in this folder; -: standard output, the answer "
+                   "then goes to standard error)")
+      ->type_name("FILE");
   options->author =
       command
           ->add_option("--author", generate.author,

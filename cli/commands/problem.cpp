@@ -204,6 +204,7 @@ void add_problem(CLI::App& app, Session& session) {
   auto* command = problem->add_subcommand(
       "show", "Graph, costs, roofline, exact shortcuts, degeneracies and the memory that judging takes");
   command->add_option("model", options->model, "Python file with class Model, get_inputs() and get_init_inputs()")
+      ->type_name("FILE")
       ->required();
   command->add_flag("--graph-only", options->graph_only, "From shapes alone: make no weights, run nothing");
   add_scale(*command, session);

@@ -35,7 +35,7 @@ int run_profile(Session& session, const ProfileFlags& options) {
 void add_profile(CLI::App& app, Session& session) {
   auto options = std::make_shared<ProfileFlags>();
   auto* command = app.add_subcommand("profile", "Tell where the time of a kernel's call goes");
-  command->add_option("file", options->file, "Python file with the kernel")->required();
+  command->add_option("file", options->file, "Python file with the kernel")->type_name("FILE")->required();
   command
       ->add_option("--call", options->call,
                    "What to watch, an expression in the file: \"matmul(1024, 1024, 1024)\". A kernel gets inputs of "

@@ -100,6 +100,7 @@ void add_prompt(CLI::App& app, Session& session) {
   auto flags = std::make_shared<PromptFlags>();
   auto* command = app.add_subcommand("prompt", "Print what a language model would be asked at first for a model");
   command->add_option("model", flags->model, "Python file with class Model, get_inputs() and get_init_inputs()")
+      ->type_name("FILE")
       ->required();
   flags->judge.add_to(*command);
   add_scale(*command, session);

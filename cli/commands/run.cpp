@@ -55,6 +55,7 @@ void add_run(CLI::App& app, Session& session) {
   auto options = std::make_shared<RunFlags>();
   auto* command = app.add_subcommand("run", "Run a TileLang script, its main() included");
   command->add_option("script", options->script, "Python file; what stands behind it are its own arguments")
+      ->type_name("FILE")
       ->required();
   command
       ->add_option("--bench-time", options->bench_time, "Most milliseconds for the calls of one benchmark; 0: one call")
@@ -64,8 +65,10 @@ void add_run(CLI::App& app, Session& session) {
       ->add_option("--autotune-limit", options->autotune_limit,
                    "Most configurations that one tuning tries (default: 4, on a GPU 16)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--report", options->report,
-                      "File to write to how far the script came, and what it cost in the emulator, as JSON");
+  command
+      ->add_option("--report", options->report,
+                   "File to write to how far the script came, and what it cost in the emulator, as JSON")
+      ->type_name("FILE");
   command->add_flag("--costs", options->costs,
                     "In the emulator: tell at the end what kernels cost, in instructions, operations by class, bytes, "
                     "bank conflicts and sectors, with lines");

@@ -138,7 +138,7 @@ void add_runs(CLI::App& app, Session& session) {
       ->required();
   auto* save = add("save", "Write a program that a run has kept to a file", save_run);
   save->add_option("run", options->run, "Number of the run")->required();
-  save->add_option("-o,--output", options->output, "Where the program goes")->required();
+  save->add_option("-o,--output", options->output, "Where the program goes")->type_name("FILE")->required();
   save->add_option("--attempt", options->attempt, "Which attempt (default: the best)")->check(CLI::PositiveNumber);
   command->footer("Example:\n  tilepilot runs save 12 -o fast.py");
 }

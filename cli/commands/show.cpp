@@ -226,13 +226,16 @@ class ShowRun {
 void add_show(CLI::App& app, Session& session) {
   auto options = std::make_shared<ShowFlags>();
   auto* command = app.add_subcommand("show", "Draw what the compiler made of a kernel");
-  command->add_option("file", options->file, "Python file with tile kernels")->required();
+  command->add_option("file", options->file, "Python file with tile kernels")->type_name("FILE")->required();
   command->add_option("--call", options->call,
                       "What to build, an expression in the file: \"matmul(1024, 1024, 1024)\"");
   command->add_option("--kernel", options->kernel, "Which one, where the file or the call gives several");
-  command->add_option("--output,-o", options->output,
-                      "The page (default: the file's name with .html, in this folder; with --svg or --json none)");
-  command->add_option("--svg", options->svg, "A folder in which each drawing is a file of its own, too");
+  command
+      ->add_option("--output,-o", options->output,
+                   "The page (default: the file's name with .html, in this folder; with --svg or --json none)")
+      ->type_name("FILE");
+  command->add_option("--svg", options->svg, "A folder in which each drawing is a file of its own, too")
+      ->type_name("DIR");
   command->add_option("--block", options->block, "The block whose timeline is drawn; of clusters, the cluster")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->capture_default_str();

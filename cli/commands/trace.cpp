@@ -155,16 +155,19 @@ void add_trace(CLI::App& app, Session& session) {
   auto* command = app.add_subcommand("trace", "What was said, tried and paid in a run of generate");
   command->add_option("run", flags->run, "Number of the run")->check(CLI::PositiveNumber);
   command->add_flag("--full", flags->full, "With what was asked and answered");
-  command->add_option("--html", flags->html, "Write one HTML page instead, with everything");
-  command->add_option("--save", flags->save,
-                      "Write a recording instead, which `generate --replay` plays again anywhere");
+  command->add_option("--html", flags->html, "Write one HTML page instead, with everything")->type_name("FILE");
+  command
+      ->add_option("--save", flags->save, "Write a recording instead, which `generate --replay` plays again anywhere")
+      ->type_name("FILE");
   command->callback([&session, flags, command] {
     if (!command->get_subcommands().empty()) return;
     if (flags->run == 0) throw CLI::RequiredError("run");
     session.run = [&session, flags] { return show_trace(session, *flags); };
   });
   auto* records = command->add_subcommand("export", "Training records of runs with a verified program");
-  records->add_option("-o,--output", flags->output, "Where they go, a JSON object a line")->required();
+  records->add_option("-o,--output", flags->output, "Where they go, a JSON object a line")
+      ->type_name("FILE")
+      ->required();
   records->add_option("--run", flags->run, "Of this run alone (default: all)")->check(CLI::PositiveNumber);
   records->add_option("-n,--count", flags->count, "Most runs, newest first")
       ->check(CLI::PositiveNumber)

@@ -35,7 +35,7 @@ int run_tune(Session& session, const TuneFlags& options) {
 void add_tune(CLI::App& app, Session& session) {
   auto options = std::make_shared<TuneFlags>();
   auto* command = app.add_subcommand("tune", "Find the fastest configuration of a kernel");
-  command->add_option("file", options->file, "Python file with the kernel")->required();
+  command->add_option("file", options->file, "Python file with the kernel")->type_name("FILE")->required();
   command
       ->add_option("--call", options->call,
                    "A call of a function in the file that leaves tile sizes open: \"matmul(1024, 1024, 1024)\"")

@@ -67,7 +67,9 @@ int run_verify(Session& session, const VerifyFlags& options) {
 void add_verify(CLI::App& app, Session& session) {
   auto options = std::make_shared<VerifyFlags>();
   auto* command = app.add_subcommand("verify", "Repeat a certificate here, and say what differs");
-  command->add_option("certificate", options->certificate, "The .cert.json that generate or check wrote")->required();
+  command->add_option("certificate", options->certificate, "The .cert.json that generate or check wrote")
+      ->type_name("FILE")
+      ->required();
   command->add_flag("--no-timing", options->no_timing, "Correctness and guards only");
   // Not taken from the certificate: whoever made it is not who decides that.
   command->add_flag("--allow-foreign", options->allow_foreign, "Judge a program that brings device source of its own");

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/command_table.h"
+
 namespace tilepilot::cli::mcp {
 namespace {
 
@@ -14,13 +16,6 @@ const CLI::App& command_of(const CLI::App& app, const Tool& tool) {
   const CLI::App* command = &app;
   for (std::string_view word : tool.command) command = command->get_subcommand(std::string(word));
   return *command;
-}
-
-// "{a,b,c}", as the parser writes what an option may be.
-std::vector<std::string> values_in(const std::string& text) {
-  const size_t begin = text.find(":{"), end = text.find('}', begin);
-  if (begin == std::string::npos || end == std::string::npos) return {};
-  return CLI::detail::split(text.substr(begin + 2, end - begin - 2), ',');
 }
 
 std::string json_type(const CLI::Option& option) {
@@ -99,7 +94,7 @@ std::string argument_of(const CLI::Option& option) {
 json schema_of(const CLI::Option& option) {
   const std::string type = json_type(option);
   json schema = {{"type", type}, {"description", with_full_stop(option.get_description())}};
-  if (const auto values = values_in(option.get_type_name()); !values.empty()) schema["enum"] = values;
+  if (const auto values = choices_of(option); !values.empty()) schema["enum"] = values;
   add_bounds(option, schema);
   if (json value = default_of(type, option.get_default_str()); !value.is_null()) schema["default"] = std::move(value);
   return schema;

@@ -1,6 +1,7 @@
 #include "compiler/runtime/target.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +10,12 @@
 
 namespace tilepilot::runtime {
 
+std::span<const std::string_view> target_names() {
+  static constexpr std::string_view kNames[] = {"auto",        "cpu",           "cuda:sm_80",
+                                                "cuda:sm_90a", "emulate:sm_80", "emulate:sm_90a"};
+  return kNames;
+}
+
 Result<Target> parse_target(std::string_view name) {
   if (name == "auto") return Target{Place::automatic, ""};
   if (name == "cpu") return Target{Place::cpu, ""};
@@ -16,7 +23,7 @@ Result<Target> parse_target(std::string_view name) {
   const std::string_view kind = name.substr(0, colon);
   if (colon == std::string_view::npos || (kind != "cuda" && kind != "emulate"))
     return make_error(DiagnosticKind::bad_usage, {}, fmt::format("there is no target `{}`", name),
-                      "one of auto, cpu, cuda:sm_80, cuda:sm_90a, emulate:sm_80, emulate:sm_90a");
+                      fmt::format("one of {}", fmt::join(target_names(), ", ")));
   std::string_view architecture = name.substr(colon + 1);
   // The emulator of what another target names.
   if (kind == "emulate" && architecture.starts_with("cuda:")) architecture.remove_prefix(5);

@@ -1,6 +1,7 @@
 // Where kernels run, as `--target` names it. Plain data: what is behind a name, this machine may lack.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,8 +21,9 @@ struct Target {
   std::string architecture;  // "sm_80" or "sm_90a"; empty of the first two
 };
 
-// auto, cpu, cuda:sm_80, cuda:sm_90a, emulate:sm_80, emulate:sm_90a. Errors: bad_usage, with what another GPU would
-// need.
+// The names of all targets: auto, cpu, cuda:sm_80, cuda:sm_90a, emulate:sm_80, emulate:sm_90a.
+std::span<const std::string_view> target_names();
+// Errors: bad_usage, with what another GPU would need.
 Result<Target> parse_target(std::string_view name);
 // As parse_target reads it.
 std::string to_string(const Target& target);
