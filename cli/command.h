@@ -128,6 +128,8 @@ void add_llm(CLI::App& app, Session& session);
 void add_mcp(CLI::App& app, Session& session);
 void add_language(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
+void add_completion(CLI::App& app, Session& session);
+void add_man(CLI::App& app, Session& session);
 void add_problem(CLI::App& app, Session& session);
 void add_attack(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);

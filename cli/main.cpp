@@ -59,9 +59,10 @@ int main(int argc, char** argv) {
       "Ctrl-C in a shell); `generate` then writes the best verified program so far.");
   app.set_version_flag("--version", version_text(session.environment));
   add_common_options(app, session.common);
-  for (auto add : {add_generate, add_check,  add_verify, add_run,      add_compile, add_tune,  add_profile,
-                   add_show,     add_export, add_corpus, add_runs,     add_problem, add_bench, add_attack,
-                   add_prompt,   add_trace,  add_llm,    add_language, add_mcp,     add_doctor})
+  for (auto add :
+       {add_generate, add_check,    add_verify, add_run,     add_compile,    add_tune,   add_profile, add_show,
+        add_export,   add_corpus,   add_runs,   add_problem, add_bench,      add_attack, add_prompt,  add_trace,
+        add_llm,      add_language, add_mcp,    add_doctor,  add_completion, add_man})
     add(app, session);
   add_common_help(app);
   const int own = count_own_arguments(app, argc, argv);
