@@ -31,7 +31,8 @@ TEST_F(CommandLine, TheScriptsForNewcomersAreRight) {
     const auto file = folder_ / ("script" + std::to_string(count++) + ".py");
     ASSERT_TRUE(write_file(file, block));
     for (const char* target : {"cpu", "emulate:sm_90a"}) {
-      const auto ran = tilepilot({"run", "--target", target, file.string()}, {"TILEPILOT_CACHE=" TILEPILOT_KERNEL_CACHE});
+      const auto ran =
+          tilepilot({"run", "--target", target, file.string()}, {"TILEPILOT_CACHE=" TILEPILOT_KERNEL_CACHE});
       EXPECT_EQ(ran.exit_code, 0) << target << all(ran);
       EXPECT_EQ(ran.out, "right\n") << target;
     }

@@ -4,10 +4,10 @@ import tilelang.language as T
 
 
 @tilelang.jit
-def copy(N, block=128):
+def copy(N, block=64):
     @T.prim_func
     def kernel(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
-        with T.Kernel(N // block, threads=128) as bx:
+        with T.Kernel(N // block, threads=64) as bx:
             for i in T.Parallel(block):
                 B[bx * block + i] = A[bx * block + i]
 
