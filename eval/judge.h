@@ -87,6 +87,13 @@ struct StageCheck {
   std::string pattern;        // of these elements, as in OutputError
 };
 
+// How many times as fast a program is as another one that was timed in the same rounds.
+struct PairedRatio {
+  int other = 0;  // its place among the requests of the comparison
+  double ratio = 0;
+  double low = 0, high = 0;  // 95 % confidence interval
+};
+
 // What KernelBench's own rule says beside ours: `allclose` to eager, on inputs from its seed.
 struct KernelBenchRule {
   int trials = 0, passed = 0;
@@ -147,6 +154,7 @@ struct Verdict {
   std::shared_ptr<const Profile> profile;
   // 95 % confidence interval of the speed-up; both 0: not measured.
   double speedup_low = 0, speedup_high = 0;
+  std::vector<PairedRatio> paired;  // of a comparison: to each of its other programs that was timed
   double speedup() const { return candidate && eager ? eager->median_us / candidate->median_us : 0; }
   // The faster mode of `torch.compile`; nullptr: none was timed.
   const CompiledTiming* best_compiled() const;

@@ -31,6 +31,7 @@ Verdict sample() {
   verdict.compiled = {{"default", {15, 14, 16, 30}, 1.5, 1.4, 1.6, 21},
                       {"max-autotune", {12, 11, 13, 30}, 1.2, 1.1, 1.3, 60}};
   verdict.launch_bound = true;
+  verdict.paired = {{2, 1.25, 1.125, 1.5}};
   verdict.graph = GraphTiming{{2, 1, 3, 7}, {6, 5, 7, 7}, 2.5, 3.5};
   verdict.gpu_state = GpuState{1755, 1980, 3201, std::nullopt, 61, {"sw_power_cap"}, 7};
   return verdict;
@@ -52,6 +53,11 @@ TEST(VerdictJson, RoundTrip) {
   EXPECT_EQ(json["compiled"]["default"]["speedup_interval"][1], 1.6);
   EXPECT_EQ(back.compiled[0].compile_s, 21);
   EXPECT_TRUE(back.launch_bound);
+  ASSERT_EQ(back.paired.size(), 1u);
+  EXPECT_EQ(back.paired[0].other, 2);
+  EXPECT_EQ(back.paired[0].ratio, 1.25);
+  EXPECT_EQ(back.paired[0].low, 1.125);
+  EXPECT_EQ(back.paired[0].high, 1.5);
   ASSERT_TRUE(back.graph);
   EXPECT_EQ(back.graph->speedup_high, 3.5);
   EXPECT_EQ(json["graph"]["speedup"], 3);

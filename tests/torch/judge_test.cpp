@@ -297,7 +297,13 @@ TEST(Judge, ComparesFinalistsSideBySide) {
     EXPECT_EQ(verdict->eager->median_us, verdicts[0].eager->median_us);
     EXPECT_LE(verdict->speedup_low, verdict->speedup_high);
     EXPECT_EQ(verdict->candidate->samples, verdict->eager->samples);
+    // To the other one that was timed, by its place among the requests.
+    ASSERT_EQ(verdict->paired.size(), 1u);
+    EXPECT_EQ(verdict->paired[0].other, verdict == &verdicts[0] ? 2 : 0);
+    EXPECT_LE(verdict->paired[0].low, verdict->paired[0].ratio);
+    EXPECT_LE(verdict->paired[0].ratio, verdict->paired[0].high);
   }
+  EXPECT_NEAR(verdicts[0].paired[0].ratio * verdicts[2].paired[0].ratio, 1, 1e-6);
   EXPECT_TRUE(judge->compare({}).empty());
 }
 

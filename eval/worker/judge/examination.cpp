@@ -576,7 +576,6 @@ std::vector<Verdict> compare_verified(const ReferenceSide& side, const std::vect
   std::vector<std::unique_ptr<Examination>> examinations;
   std::vector<Verdict> verdicts(requests.size());
   std::vector<Contestant> contestants;
-  std::vector<size_t> places;
   for (size_t i = 0; i < requests.size(); ++i) {
     examinations.push_back(std::make_unique<Examination>(side, requests[i], options));
     if (auto* failure = examinations[i]->get_ready(verified[i])) {
@@ -584,7 +583,7 @@ std::vector<Verdict> compare_verified(const ReferenceSide& side, const std::vect
       continue;
     }
     contestants.push_back(examinations[i]->contestant());
-    places.push_back(i);
+    contestants.back().place = i;
   }
   auto given = side.trial(0);
   if (!given.ok()) {
@@ -595,7 +594,7 @@ std::vector<Verdict> compare_verified(const ReferenceSide& side, const std::vect
   given->reset();
   EagerCalls eager(side);
   if (!contestants.empty()) run_side_by_side(side, source, eager, contestants, {}, {options, requests[0].time});
-  for (size_t k = 0; k < places.size(); ++k) verdicts[places[k]] = examinations[places[k]]->finish(contestants[k]);
+  for (Contestant& each : contestants) verdicts[each.place] = examinations[each.place]->finish(each);
   return verdicts;
 }
 

@@ -256,7 +256,11 @@ class JudgeServer {
     if (finalists.empty()) return answer_of(verdicts);
     try {
       auto compared = compare_verified(*side_, finalists, examination(), known);
-      for (size_t i = 0; i < places.size(); ++i) verdicts[places[i]] = std::move(compared[i]);
+      for (size_t i = 0; i < places.size(); ++i) {
+        for (PairedRatio& each : compared[i].paired)
+          each.other = static_cast<int>(places[static_cast<size_t>(each.other)]);
+        verdicts[places[i]] = std::move(compared[i]);
+      }
     } catch (const std::exception& error) {
       for (const size_t place : places) verdicts[place] = failure(error);
     }

@@ -81,6 +81,7 @@ class SideBySide {
     std::vector<double> seconds, round_trips;  // of batches
     std::vector<size_t> calls;
     std::vector<ClockView> views;
+    std::vector<double> per_call;  // of each round, once all have run
     double kernel_seconds = 0, claimed = 0;
     double queued = 0;  // in all threads, for a processor
   };
@@ -343,7 +344,7 @@ class SideBySide {
         continue;
       }
       const double round_trip = side_.device().is_cpu() ? median(samples.round_trips) : 0;
-      std::vector<double> seconds;
+      std::vector<double>& seconds = samples.per_call;
       for (size_t i = 0; i < samples.seconds.size(); ++i)
         seconds.push_back(std::max(samples.seconds[i] - round_trip, 1e-8) / static_cast<double>(samples.calls[i]));
       Verdict& verdict = contestant.verdict;
@@ -367,6 +368,22 @@ class SideBySide {
       verdict.launch_bound = !side_.device().is_cpu() && is_launch_bound(verdict);
       if (verdict.launch_bound)
         add_note(verdict, "launch-bound: a call takes less than 20 µs, most of which is launching kernels");
+    }
+    pair_contestants();
+  }
+
+  // Each to each: what slows a round slows both, so that their ratio tells more than those to eager.
+  void pair_contestants() {
+    for (size_t one = 0; one < contestants_.size(); ++one) {
+      auto& paired = contestants_[one].verdict.paired;
+      paired.clear();
+      for (size_t other = 0; other < contestants_.size(); ++other) {
+        if (one == other || contestants_[one].failure || contestants_[other].failure) continue;
+        const auto &mine = samples_[one].per_call, &theirs = samples_[other].per_call;
+        const auto [low, high] = ratio_interval(theirs, mine);
+        const int place = static_cast<int>(contestants_[other].place);
+        paired.push_back({place, median(theirs) / median(mine), low, high});
+      }
     }
   }
 

@@ -16,6 +16,7 @@ struct Contestant {
   std::function<bool(int set)> load_weights;  // false: it failed, and whoever asked knows why
   Verdict& verdict;                           // gets the times; when the candidate fails, `failure` says how
   std::optional<Verdict> failure = std::nullopt;
+  size_t place = 0;  // among the requests of a comparison
 };
 
 // Something else that is asked of the only contestant, at a random place between rounds. False: it failed.
