@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/llm/nearest_lines.h"
 #include "agent/llm/quotation.h"
 
 namespace tilepilot::agent {
@@ -121,7 +122,7 @@ Patched apply_patch(std::string program, const std::vector<PatchBlock>& patch) {
   if (!program.ends_with('\n')) program += '\n';
   for (size_t i = 0; i < patch.size(); ++i) {
     const PatchBlock& block = patch[i];
-    auto problem = [&](const char* what) { return Patched{"", fmt::format("Block {}: {}", i + 1, what)}; };
+    auto problem = [&](std::string_view what) { return Patched{"", fmt::format("Block {}: {}", i + 1, what)}; };
     if (!block.has_end) return problem("it does not end with `>>>>>>> REPLACE`, so that no block was applied.");
     if (block.search.empty()) return problem("there is no text under SEARCH.");
     // Whole lines only.
@@ -133,9 +134,13 @@ Patched apply_patch(std::string program, const std::vector<PatchBlock>& patch) {
       ++count;
     }
     if (count == 0)
-      return problem("its text under SEARCH is not in the current program, character by character and as whole lines.");
+      return problem(fmt::format(
+          "its text under SEARCH is not in {}, character by character and as whole lines; no block was applied. {}",
+          i == 0 ? "the base" : "the base as the blocks before it leave it", nearest_lines(program, block.search)));
     if (count > 1)
-      return problem("its text under SEARCH is in the current program more than once; add lines around it.");
+      return problem(fmt::format(
+          "its text under SEARCH is in the base more than once ({}); no block was applied. Add lines around it.",
+          places_of(program, block.search)));
     program.replace(found, block.search.size(), block.replace);
   }
   return {std::move(program), ""};
