@@ -16,7 +16,7 @@ constexpr int kApplicationId = 0x54695069;
 constexpr int kBusyTimeout = 10'000;  // ms
 
 // Migration k brings schema k to schema k + 1. Never edit one that was released: append.
-constexpr std::array<const char*, 8> kMigrations = {
+constexpr std::array<const char*, 9> kMigrations = {
     R"sql(
 CREATE TABLE corpus (
   id INTEGER PRIMARY KEY,
@@ -233,6 +233,9 @@ CREATE TABLE lesson (
 ALTER TABLE attempt ADD COLUMN changes INTEGER;   -- number of the attempt that it is a change of; NULL: written anew
 ALTER TABLE attempt ADD COLUMN exchange INTEGER;  -- number of the exchange whose reply it is from; NULL: not known
 ALTER TABLE attempt ADD COLUMN variant INTEGER NOT NULL DEFAULT 0;  -- 1: a change in numbers alone (agent/generate/tuning.h)
+)sql",
+    R"sql(
+ALTER TABLE attempt ADD COLUMN pairings TEXT;  -- JSON array: measured beside earlier attempts; NULL: it was not
 )sql",
 };
 

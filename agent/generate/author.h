@@ -20,10 +20,18 @@ struct Candidate {
   bool is_variant = false;  // that change is in numbers alone, which were left open (agent/generate/tuning.h)
 };
 
+// An attempt beside an earlier one, both measured in one session of the judge (agent/generate/pairing.h).
+struct Pairing {
+  size_t other = 0;          // the earlier one
+  double ratio = 0;          // how many times as fast as that
+  double low = 0, high = 0;  // 95 % confidence interval
+};
+
 struct Attempt {
   Candidate candidate;
   eval::Verdict verdict;                  // of this attempt alone
   std::optional<eval::Verdict> compared;  // measured side by side with other finalists (agent/generate/finalists.h)
+  std::vector<Pairing> pairings = {};     // with the best then, and with the attempt that a variant varies
 
   // What is told of the attempt: a comparison's verdict counts more than its own.
   const eval::Verdict& told() const { return compared ? *compared : verdict; }
@@ -57,6 +65,8 @@ class Author {
   // network, wrong key, a model it cannot follow: spans refer to file 0, the model), which ends the run with what it
   // has.
   virtual Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) = 0;
+  // Whether what it writes next depends on which attempt is the best: then each is measured beside the best so far.
+  virtual bool needs_ranking() const { return false; }
   // After nullopt.
   virtual Rest rest() const { return Rest::nothing_left; }
   // What it has cost so far.

@@ -44,9 +44,8 @@ class Loop {
     std::optional<Ending> ending;
     while (!ending) {
       const double left = budget.minutes * 60 - (clock.seconds() - start);
-      constexpr double kLeastForVariant = 30;
-      if (const auto variant = left >= kLeastForVariant ? tuner_.next(outcome_.attempts) : std::nullopt) {
-        ending = TRY(attempt(*variant));
+      if (const auto variant = left >= kLeastSecondsForVariant ? tuner_.next(outcome_.attempts) : std::nullopt) {
+        ending = TRY(attempt(*variant, left));
         continue;
       }
       ending = spent(budget, left);
@@ -84,20 +83,26 @@ class Loop {
     }
     if (!*candidate) return std::optional(ending_of(author_.rest()));
     ++own_attempts_;
-    return attempt(**candidate);
+    return attempt(**candidate, seconds_left);
   }
 
   // Judges a candidate; an ending if there can be no further one.
-  Result<std::optional<Ending>> attempt(const Candidate& candidate) {
+  Result<std::optional<Ending>> attempt(const Candidate& candidate, double seconds_left) {
     const int number = static_cast<int>(outcome_.attempts.size());
     const bool known = TRY(is_known(number, candidate));
     if (!known) TRY(record_.store.save_attempt(record_.run, number, candidate, std::nullopt));
     events_.on_candidate(number, candidate);
     outcome_.attempts.push_back({candidate, {}});
-    if (known) outcome_.attempts.back().verdict = record_.earlier[static_cast<size_t>(number)].verdict;
-    if (!known) TRY(judge(number));
-    events_.on_attempt(number, outcome_.attempts.back());
-    const bool failed = outcome_.attempts.back().verdict.outcome == eval::Outcome::worker_failed;
+    Attempt& added = outcome_.attempts.back();
+    if (known) {
+      added.verdict = record_.earlier[static_cast<size_t>(number)].verdict;
+      added.pairings = record_.earlier[static_cast<size_t>(number)].pairings;
+    } else {
+      TRY(judge(number));
+    }
+    events_.on_attempt(number, added);
+    if (!known && seconds_left > 0 && author_.needs_ranking()) TRY(pair(static_cast<size_t>(number)));
+    const bool failed = added.verdict.outcome == eval::Outcome::worker_failed;
     return failed ? std::optional(Ending::worker_failed) : std::nullopt;
   }
 
@@ -118,6 +123,28 @@ class Loop {
     Attempt& attempt = outcome_.attempts[static_cast<size_t>(number)];
     attempt.verdict = judge_.check({.source = attempt.candidate.source, .profile = eval::Profiling::quick});
     return record_.store.save_attempt(record_.run, number, attempt.candidate, attempt.verdict);
+  }
+
+  // Measures a new attempt beside the best so far, and a variant beside what it varies, where their own measurements
+  // do not set them far apart.
+  Status pair(size_t number) {
+    Attempt& attempt = outcome_.attempts[number];
+    std::vector<size_t> others;
+    const auto add = [&](std::optional<size_t> other) {
+      const bool is_new = other && std::find(others.begin(), others.end(), *other) == others.end();
+      if (is_new && wants_pairing(attempt.verdict, outcome_.attempts[*other].verdict)) others.push_back(*other);
+    };
+    const std::vector<Attempt> earlier(outcome_.attempts.begin(), outcome_.attempts.end() - 1);
+    add(best_of(earlier));
+    if (attempt.candidate.is_variant) add(attempt.candidate.changes);
+    if (others.empty()) return {};
+    std::vector<eval::CheckRequest> requests = {{.source = attempt.candidate.source}};
+    for (size_t other : others) requests.push_back({.source = outcome_.attempts[other].candidate.source});
+    attempt.pairings = pairings_in(judge_.compare(requests), others);
+    if (attempt.pairings.empty()) return {};
+    TRY(record_.store.save_pairings(record_.run, static_cast<int>(number), attempt.pairings));
+    events_.on_paired(static_cast<int>(number), attempt);
+    return {};
   }
 
   // Where several attempts are verified, a comparison decides. Finalists that fail in it hand their place to the next.

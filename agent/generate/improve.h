@@ -65,6 +65,8 @@ struct RunOutcome {
 struct LoopEvents {
   std::function<void(int number, const Candidate&)> on_candidate = [](int, const Candidate&) {};
   std::function<void(int number, const Attempt&)> on_attempt = [](int, const Attempt&) {};
+  // It has been measured beside earlier ones: its pairings say what that gave.
+  std::function<void(int number, const Attempt&)> on_paired = [](int, const Attempt&) {};
   // These attempts are about to be measured side by side, and what that gave for each.
   std::function<void(const std::vector<size_t>& numbers)> on_finalists = [](const std::vector<size_t>&) {};
   std::function<void(int number, const Attempt&)> on_compared = [](int, const Attempt&) {};

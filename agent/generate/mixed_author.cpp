@@ -19,6 +19,8 @@ class MixedAuthor final : public Author {
   }
   Spending spending() const override { return second_ ? second_->spending() : first_->spending(); }
   Rest rest() const override { return second_ ? second_->rest() : rest_; }
+  // The second author goes on from the best of the first.
+  bool needs_ranking() const override { return true; }
 
   Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) override {
     if (first_is_on_) {

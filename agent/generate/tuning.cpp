@@ -6,12 +6,10 @@
 #include <regex>
 #include <set>
 
-#include "agent/generate/finalists.h"
+#include "agent/generate/pairing.h"
 
 namespace tilepilot::agent {
 namespace {
-
-constexpr size_t kMostTunables = 8, kMostValues = 16;
 
 // The values in "32, 64, 128"; empty: it is no such list.
 std::vector<std::string> values_in(const std::string& list) {
@@ -25,22 +23,42 @@ std::vector<std::string> values_in(const std::string& list) {
   return values;
 }
 
+// What a line leaves open that begins there; nullopt: nothing.
+std::optional<Tunable> tunable_in(const std::string& line, size_t begin) {
+  static const std::regex kLine(R"re([ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*([^#\s][^#]*?)[ \t]*#[ \t]*tune:(.*))re");
+  std::smatch found;
+  if (line.size() > 400 || line.find("tune:") == std::string::npos || !std::regex_match(line, found, kLine))
+    return std::nullopt;
+  Tunable tunable{found[1], found[2], values_in(found[3]), begin + static_cast<size_t>(found.position(2))};
+  tunable.lists_value = std::erase(tunable.others, tunable.value) > 0;
+  if (tunable.others.empty() || values_in(tunable.value).size() != 1) return std::nullopt;
+  return tunable;
+}
+
+template <class Visit>
+void for_each_line(const std::string& source, Visit visit) {
+  for (size_t begin = 0; begin < source.size();) {
+    const size_t end = std::min(source.find('\n', begin), source.size());
+    visit(source.substr(begin, end - begin), begin);
+    begin = end + 1;
+  }
+}
+
+// How fast an attempt is beside the best so far.
+double share_of_best(const std::vector<Attempt>& history, size_t number) {
+  const size_t best = *best_of(history);
+  if (const auto pairing = pairing_of(history, number, best)) return pairing->ratio;
+  return history[number].verdict.speedup() / history[best].told().speedup();
+}
+
 }  // namespace
 
 std::vector<Tunable> tunables_of(const std::string& source) {
-  static const std::regex kLine(R"re([ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*([^#\s][^#]*?)[ \t]*#[ \t]*tune:(.*))re");
   std::vector<Tunable> tunables;
-  for (size_t begin = 0; begin < source.size() && tunables.size() < kMostTunables;) {
-    const size_t end = std::min(source.find('\n', begin), source.size());
-    const std::string line = source.substr(begin, end - begin);
-    std::smatch found;
-    if (line.size() <= 400 && line.find("tune:") != std::string::npos && std::regex_match(line, found, kLine)) {
-      Tunable tunable{found[1], found[2], values_in(found[3]), begin + static_cast<size_t>(found.position(2))};
-      tunable.lists_value = std::erase(tunable.others, tunable.value) > 0;
-      if (!tunable.others.empty() && values_in(tunable.value).size() == 1) tunables.push_back(std::move(tunable));
-    }
-    begin = end + 1;
-  }
+  for_each_line(source, [&](const std::string& line, size_t begin) {
+    if (tunables.size() == kMostTunables) return;
+    if (auto tunable = tunable_in(line, begin)) tunables.push_back(*std::move(tunable));
+  });
   return tunables;
 }
 
@@ -68,7 +86,10 @@ class Tuner::Descent {
   // What became of the last variant.
   void hear(const std::vector<Attempt>& history) {
     const Attempt& last = history.back();
-    if (is_right(last.verdict) && last.verdict.speedup() > speedup_) {
+    if (!is_right(last.verdict)) return;
+    const auto pairing = pairing_of(history, history.size() - 1, base_);
+    const bool faster = pairing ? relation_of(*pairing) == Relation::faster : last.verdict.speedup() > speedup_;
+    if (faster) {
       take(history);
       improved_ = true;
     }
@@ -125,14 +146,54 @@ std::optional<Candidate> Tuner::next(const std::vector<Attempt>& history) {
   if (descent_) {
     descent_->hear(history);
   } else {
-    constexpr double kNearBest = 0.8;
-    if (!is_right(last.verdict) || last.verdict.speedup() < kNearBest * history[*best_of(history)].told().speedup())
-      return std::nullopt;
+    if (!is_right(last.verdict) || share_of_best(history, history.size() - 1) < kLeastShareOfBest) return std::nullopt;
     descent_ = std::make_unique<Descent>(history, most_variants_);
   }
   auto variant = descent_->next();
   if (!variant) descent_.reset();
   return variant;
+}
+
+size_t origin_of(const std::vector<Attempt>& history, size_t number) {
+  while (history[number].candidate.is_variant) number = *history[number].candidate.changes;
+  return number;
+}
+
+std::string tuning_report(const std::vector<Attempt>& history, size_t number, int most_variants) {
+  const std::string& source = history[number].candidate.source;
+  std::string text, other_lines;
+  size_t at_line = 0, counted = 0;
+  for_each_line(source, [&](const std::string& line, size_t begin) {
+    ++at_line;
+    static const std::regex kMeant(R"re(#[ \t]*tune:)re");
+    if (line.size() > 400 || !std::regex_search(line, kMeant)) return;
+    const bool has_form = tunable_in(line, begin).has_value();
+    if (has_form && ++counted <= kMostTunables) return;
+    other_lines += fmt::format("Line {} leaves no number open: {}.\n", at_line,
+                               has_form ? fmt::format("it comes after the first {} such lines", kMostTunables)
+                                        : "it is not a name, `=`, one value, and other values after `# tune:`");
+  });
+  if (counted == 0) return other_lines;
+  size_t tried = 0, last = number;
+  for (size_t i = number + 1; i < history.size(); ++i) {
+    if (!history[i].candidate.is_variant || origin_of(history, i) != number) continue;
+    ++tried;
+    if (relation_of(history, i, last) == Relation::faster) last = i;
+  }
+  const std::vector<Attempt> until(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(number) + 1);
+  if (tried > 0)
+    text = fmt::format("The tuner judged {} variant{} of it; {}.\n", tried, tried == 1 ? "" : "s",
+                       last == number ? "none is faster" : fmt::format("the fastest is attempt {}", last + 1));
+  else if (most_variants <= 0)
+    text = "The tuner did not run: this run allows no variants.\n";
+  else if (!is_right(history[number].verdict))
+    text = "The tuner did not run: the program is not verified.\n";
+  else if (const double share = share_of_best(until, number); share < kLeastShareOfBest)
+    text = fmt::format("The tuner did not run: the program is {:.2f} times as fast as the best so far, which is below {}.\n",
+                       share, kLeastShareOfBest);
+  else
+    text = fmt::format("The tuner did not run: less than {:.0f} s were left.\n", kLeastSecondsForVariant);
+  return text + other_lines;
 }
 
 }  // namespace tilepilot::agent

@@ -12,6 +12,11 @@
 
 namespace tilepilot::agent {
 
+// Of a program: lines that count, and values of each. Programs below that share of the best so far's speed are left
+// alone, and so is everything once less than that time is left.
+inline constexpr size_t kMostTunables = 8, kMostValues = 16;
+inline constexpr double kLeastShareOfBest = 0.8, kLeastSecondsForVariant = 30;
+
 struct Tunable {
   std::string name, value;          // as written
   std::vector<std::string> others;  // values to try, in the order of the line, without `value`
@@ -23,6 +28,12 @@ struct Tunable {
 std::vector<Tunable> tunables_of(const std::string& source);
 // The program with another value, and with the old one among the line's choices.
 std::string with_value(const std::string& source, const Tunable& tunable, const std::string& value);
+
+// The author's own attempt that a variant goes back to.
+size_t origin_of(const std::vector<Attempt>& history, size_t number);
+
+// What the tuner did with an own attempt, or why it did not run; empty: the program leaves no number open.
+std::string tuning_report(const std::vector<Attempt>& history, size_t number, int most_variants);
 
 class Tuner {
  public:

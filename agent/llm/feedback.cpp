@@ -6,7 +6,7 @@
 #include <cctype>
 #include <set>
 
-#include "agent/generate/finalists.h"
+#include "agent/generate/pairing.h"
 #include "agent/llm/language_card.h"
 #include "agent/llm/memory_text.h"
 #include "agent/llm/profile_text.h"
@@ -16,8 +16,29 @@
 namespace tilepilot::agent {
 namespace {
 
+constexpr const char* kOfTimes =
+    "\nOwn times are of sessions of their own: from one session to another they differ by more than most programs do. "
+    "What an attempt was measured beside ran in turn with it, round by round; that alone (with a 95 % interval) decides "
+    "which attempt is the best so far, and of two that are not distinguishable the older one stays.\n\n";
+
 std::string_view word_for(const eval::Verdict& verdict) {
   return verdict.given_inputs_only ? "right on inputs like the given ones alone" : eval::to_string(verdict.outcome);
+}
+
+std::string pairing_text(const Pairing& pairing) {
+  return fmt::format("{:.2f} times as fast as attempt {} ({:.2f} to {:.2f}), {}", pairing.ratio, pairing.other + 1,
+                     pairing.low, pairing.high, to_string(relation_of(pairing)));
+}
+
+// What an attempt was measured beside, and what that gave.
+std::string beside_text(const std::vector<Attempt>& history, size_t number, std::optional<size_t> best) {
+  std::string text;
+  for (const Pairing& each : history[number].pairings) text += (text.empty() ? "" : "; ") + pairing_text(each);
+  if (!text.empty()) return text;
+  if (!best || *best == number) return "nothing";
+  const Relation relation = relation_of(history, number, *best);
+  return fmt::format("nothing; {} {} attempt {} by their own times", to_string(relation),
+                     relation == Relation::not_distinguishable ? "from" : "than", *best + 1);
 }
 
 std::string table_row(const std::vector<Attempt>& history, size_t number, std::optional<size_t> best) {
@@ -31,8 +52,8 @@ std::string table_row(const std::vector<Attempt>& history, size_t number, std::o
   }
   const double time = verdict.candidate ? verdict.candidate->median_us : 0;
   text += fmt::format(" | {:.1f} us, {:.2f} times eager | ", time, verdict.speedup());
-  if (best == number) return text + "the best |\n";
-  return text + (best ? std::string(compared(verdict, history[*best].verdict)) : "") + " |\n";
+  text += beside_text(history, number, best);
+  return text + (best == number ? "; the best so far |\n" : " |\n");
 }
 
 // Old rows first, so that they can be left out.
@@ -40,14 +61,15 @@ void add_table(std::vector<PromptPart>& parts, const std::vector<Attempt>& histo
   constexpr size_t kAlways = 5;
   const auto best = best_of(history);
   parts.push_back(
-      {"Your attempts so far:\n\n| | what it does | verdict | time | against the best |\n|---|---|---|---|---|\n"});
+      {"Your attempts so far:\n\n| | what it does | verdict | own time | measured beside |\n|---|---|---|---|---|\n"});
   // Parts of one rank are left out from the last on, and the oldest row shall go first.
   const size_t old = history.size() > kAlways ? history.size() - kAlways : 0;
   std::string rows;
   for (size_t i = 0; i < old; ++i) rows += table_row(history, i, best);
   if (!rows.empty()) parts.push_back({std::move(rows), Keep::history});
   for (size_t i = old; i < history.size(); ++i) parts.push_back({table_row(history, i, best)});
-  parts.push_back({"\n"});
+  const bool timed = std::any_of(history.begin(), history.end(), [](auto& each) { return is_right(each.verdict); });
+  parts.push_back({timed ? kOfTimes : "\n"});
 }
 
 // Which kernel goes wrong first.
@@ -251,11 +273,15 @@ void add_profiles(std::vector<PromptPart>& parts, const std::vector<Attempt>& hi
 
 // The fastest first, of each program and its variants the fastest alone.
 std::vector<size_t> verified_by_speed(const std::vector<Attempt>& history) {
+  const auto speeds = relative_speeds(history);
+  const auto best = best_of(history);
   std::vector<size_t> order;
   for (size_t i = 0; i < history.size(); ++i)
     if (is_right(history[i].told())) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return history[a].told().speedup() > history[b].told().speedup(); });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (best == a || best == b) return best == a && best != b;
+    return speeds[a].speed > speeds[b].speed;
+  });
   std::set<size_t> seen;
   std::erase_if(order, [&](size_t i) { return !seen.insert(origin_of(history, i)).second; });
   return order;
@@ -298,14 +324,6 @@ size_t to_repair(const std::vector<Attempt>& history, const std::vector<size_t>&
 
 }  // namespace
 
-std::string_view compared(const eval::Verdict& one, const eval::Verdict& other) {
-  const bool known = one.speedup_high > 0 && other.speedup_high > 0;
-  if (known && one.speedup_low <= other.speedup_high && other.speedup_low <= one.speedup_high)
-    return "not distinguishable";
-  if (one.speedup() == other.speedup()) return "not distinguishable";
-  return one.speedup() > other.speedup() ? "faster" : "slower";
-}
-
 int attempts_without_progress(const std::vector<Attempt>& history, size_t first) {
   const auto best = best_of(history);
   if (!best) return 0;
@@ -335,7 +353,8 @@ NextStep next_step(const std::vector<Attempt>& history, size_t first) {
   if (!failed.empty() && failed.size() < kMostRepairs) return {Kind::repair, to_repair(history, failed)};
   constexpr double kNear = 0.75;
   const bool stuck = attempts_without_progress(history, first) % 4 >= 2;
-  if (stuck && order.size() > 1 && history[order[1]].told().speedup() >= kNear * history[order[0]].told().speedup())
+  const auto speeds = relative_speeds(history);
+  if (stuck && order.size() > 1 && speeds[order[1]].speed >= kNear * speeds[order[0]].speed)
     return {Kind::improve, order[1]};
   return {Kind::improve, order[0]};
 }
@@ -356,12 +375,6 @@ std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, con
   if (best && step.base != best)
     parts.push_back({fmt::format("\nThe best program so far is attempt {}:\n\n{}", *best + 1,
                                  fenced("python", history[*best].candidate.source))});
-  if (best && *best != number && ok) {
-    const std::string_view how = compared(last.verdict, history[*best].verdict);
-    parts.push_back(
-        {fmt::format("\nAttempt {} is {} {} the best (attempt {}, {:.2f} times eager).\n", number + 1, how,
-                     how == "not distinguishable" ? "from" : "than", *best + 1, history[*best].verdict.speedup())});
-  }
   parts.push_back({instruction(history, step)});
   return parts;
 }

@@ -27,9 +27,6 @@ NextStep next_step(const std::vector<Attempt>& history, size_t first = 0);
 // Attempts since the best so far, from `first` on, without variants.
 int attempts_without_progress(const std::vector<Attempt>& history, size_t first = 0);
 
-// Of two verified attempts, by their confidence intervals: "faster", "slower", "not distinguishable".
-std::string_view compared(const eval::Verdict& one, const eval::Verdict& other);
-
 // `fixes`: of the last attempt's failure, from earlier runs.
 std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step, double least_s,
                                         const std::vector<retrieval::Fix>& fixes = {});

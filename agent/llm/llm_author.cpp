@@ -50,6 +50,7 @@ class LlmAuthor final : public Author {
   void allow(double seconds) override { chat_->allow(seconds); }
   Spending spending() const override { return chat_->spending(); }
   Rest rest() const override { return rest_; }
+  bool needs_ranking() const override { return true; }
 
   Result<std::optional<Candidate>> next(const std::vector<Attempt>& history) override {
     chat_->begin_attempt(static_cast<int>(history.size()));

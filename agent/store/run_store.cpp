@@ -55,10 +55,31 @@ std::optional<eval::Verdict> verdict_in(const SQLite::Column& column) {
   } catch (const nlohmann::json::exception&) { return std::nullopt; }
 }
 
+nlohmann::json pairings_json(const std::vector<Pairing>& pairings) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Pairing& each : pairings)
+    list.push_back({{"other", each.other}, {"ratio", each.ratio}, {"interval", {each.low, each.high}}});
+  return list;
+}
+
+// Those with earlier attempts; whatever else stands there is none.
+std::vector<Pairing> pairings_in(const SQLite::Column& column, size_t number) {
+  std::vector<Pairing> pairings;
+  if (column.isNull()) return pairings;
+  try {
+    for (const auto& each : nlohmann::json::parse(column.getString())) {
+      const auto& interval = each.at("interval");
+      pairings.push_back({each.at("other"), each.at("ratio"), interval.at(0), interval.at(1)});
+    }
+  } catch (const nlohmann::json::exception&) { return {}; }
+  std::erase_if(pairings, [&](const Pairing& each) { return each.other >= number; });
+  return pairings;
+}
+
 std::vector<Attempt> attempts_of(SQLite::Database& database, int64_t run) {
   SQLite::Statement query(database,
-                          "SELECT source, summary, verdict, compared, changes, exchange, variant FROM attempt "
-                          "WHERE run = ? ORDER BY number");
+                          "SELECT source, summary, verdict, compared, changes, exchange, variant, pairings FROM "
+                          "attempt WHERE run = ? ORDER BY number");
   query.bind(1, run);
   std::vector<Attempt> attempts;
   while (query.executeStep()) {
@@ -70,6 +91,7 @@ std::vector<Attempt> attempts_of(SQLite::Database& database, int64_t run) {
     attempt.candidate.is_variant = query.getColumn(6).getInt() != 0;
     attempt.verdict = verdict_in(query.getColumn(2)).value_or(unjudged);
     attempt.compared = verdict_in(query.getColumn(3));
+    attempt.pairings = pairings_in(query.getColumn(7), attempts.size());
     attempts.push_back(std::move(attempt));
   }
   return attempts;
@@ -156,6 +178,11 @@ Status RunStore::save_attempt(int64_t run, int number, const Candidate& candidat
         candidate.is_variant ? 1 : 0);
   return execute(*database_, file_, "UPDATE attempt SET verdict = ? WHERE run = ? AND number = ?", as_text(*verdict),
                  run, number);
+}
+
+Status RunStore::save_pairings(int64_t run, int number, const std::vector<Pairing>& pairings) {
+  return execute(*database_, file_, "UPDATE attempt SET pairings = ? WHERE run = ? AND number = ?",
+                 pairings_json(pairings).dump(), run, number);
 }
 
 Status RunStore::save_comparison(int64_t run, int number, const eval::Verdict& verdict) {

@@ -90,6 +90,7 @@ class RunStore {
   Status save_attempt(int64_t run, int number, const Candidate& candidate, const std::optional<eval::Verdict>& verdict);
   // Forgets attempts from this number on.
   Status drop_attempts(int64_t run, int first);
+  Status save_pairings(int64_t run, int number, const std::vector<Pairing>& pairings);
   // What a comparison of finalists says of an attempt, beside its own verdict.
   Status save_comparison(int64_t run, int number, const eval::Verdict& verdict);
   Status finish_run(int64_t run, std::string_view ending, std::optional<int> best_attempt);

@@ -125,11 +125,15 @@ const Exchange* exchange_of(const Transcript& transcript, size_t attempt) {
 }
 
 // Why the first is better; empty: it is not.
-std::string better_because(const Attempt& one, const Attempt& other) {
+std::string better_because(const std::vector<Attempt>& attempts, size_t at, size_t beside) {
+  const Attempt &one = attempts[at], &other = attempts[beside];
   if (!is_verified(one)) return "";
   if (!is_verified(other)) return fmt::format("verified rather than {}", eval::to_string(other.told().outcome));
-  if (compared(one.told(), other.told()) != "faster" || one.told().speedup_high <= 0) return "";
-  return fmt::format("{:.2f} times as fast", one.told().speedup() / other.told().speedup());
+  const auto pairing = pairing_of(attempts, at, beside);
+  if (!pairing && one.told().speedup_high <= 0) return "";
+  if (relation_of(attempts, at, beside) != Relation::faster) return "";
+  return fmt::format("{:.2f} times as fast",
+                     pairing ? pairing->ratio : one.told().speedup() / other.told().speedup());
 }
 
 }  // namespace
@@ -244,7 +248,7 @@ std::vector<json> training_records(const Transcript& transcript) {
   const Exchange* first = exchange_of(transcript, 0);
   for (size_t i = 0; i < attempts.size(); ++i)
     for (size_t j = 0; j < attempts.size(); ++j) {
-      const std::string why = i == j ? "" : better_because(attempts[i], attempts[j]);
+      const std::string why = i == j ? "" : better_because(attempts, i, j);
       if (why.empty()) continue;
       json record = common;
       record.update({{"type", "preference"},

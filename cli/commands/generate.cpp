@@ -163,6 +163,13 @@ agent::GenerateEvents progress_of(const Session& session, BestSoFar& best) {
     session.progress(fmt::format("attempt {}: {}", number + 1, one_line(attempt.verdict)));
     for (const std::string& diagnostic : attempt.verdict.rendered) session.progress_text(diagnostic);
   };
+  events.loop.on_paired = [&](int number, const agent::Attempt& attempt) {
+    best.note(number, attempt);
+    for (const agent::Pairing& each : attempt.pairings)
+      session.progress(fmt::format("attempt {} beside attempt {}: {:.2f} times as fast ({:.2f} to {:.2f}), {}",
+                                   number + 1, each.other + 1, each.ratio, each.low, each.high,
+                                   to_string(relation_of(each))));
+  };
   events.loop.on_finalists = [&session](const std::vector<size_t>& numbers) {
     session.progress(fmt::format("measuring {} side by side", names_of(numbers)));
   };

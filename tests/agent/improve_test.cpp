@@ -12,6 +12,7 @@
 namespace tilepilot::agent {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 
 class ManualClock final : public Clock {
@@ -35,7 +36,9 @@ class CountingAuthor final : public Author {
   }
   Spending spending() const override { return {.dollars = 0.9, .tokens = 100}; }
   Rest rest() const override { return rest_; }
+  bool needs_ranking() const override { return ranks; }
 
+  bool ranks = false;
   int fails_at = -1;
   Rest rest_ = Rest::nothing_left;
   std::vector<size_t> seen;
@@ -106,6 +109,7 @@ class Improve : public RunTest {
       log_.push_back("finalists");
       for (size_t number : numbers) log_.back() += " " + std::to_string(number);
     };
+    events.on_paired = [this](int number, const Attempt&) { log_.push_back("paired " + std::to_string(number)); };
     events.on_compared = [this](int number, const Attempt&) { log_.push_back("compared " + std::to_string(number)); };
     auto outcome = improve(author, judge, {*store_, run_}, budget, events, clock_);
     EXPECT_TRUE(outcome.ok());
@@ -318,6 +322,46 @@ TEST_F(Improve, PrefersWhatIsRightOnAllInputs) {
   ListJudge judge(clock_, {lucky, verified(50, 100)});
   EXPECT_EQ(run(author, judge).best, 1u);
   EXPECT_TRUE(judge.compared.empty());
+}
+
+eval::Verdict beside(eval::Verdict verdict, double ratio) {
+  verdict.paired = {{1, ratio, 0.95 * ratio, 1.05 * ratio}};
+  return verdict;
+}
+
+// The third looks four times as fast as the second: in a session of its own, on a machine that was busier before.
+TEST_F(Improve, MeasuresEachAttemptBesideTheBestSoFar) {
+  CountingAuthor author(4);
+  author.ranks = true;
+  ListJudge judge(clock_, {verified(50, 100), verified(40, 100), verified(10, 100), verified(90, 100)});
+  judge.comparisons = {{beside(verified(40, 100), 1.25), verified(50, 100)},
+                       {beside(verified(41, 100), 0.9), verified(40, 100)},
+                       {verified(40, 100), verified(50, 100)}};
+  const RunOutcome outcome = run(author, judge);
+  // What is far slower by its own measurement is not measured again.
+  EXPECT_THAT(judge.compared, ElementsAre(ElementsAre("1", "0"), ElementsAre("2", "1"), ElementsAre("1", "2")));
+  EXPECT_EQ(outcome.best, 1u);
+  ASSERT_EQ(outcome.attempts[2].pairings.size(), 1u);
+  EXPECT_EQ(outcome.attempts[2].pairings[0].other, 1u);
+  EXPECT_DOUBLE_EQ(outcome.attempts[2].pairings[0].ratio, 0.9);
+  EXPECT_TRUE(outcome.attempts[3].pairings.empty());
+  EXPECT_THAT(log_, Contains("paired 2"));
+  const auto stored = (*store_->find(run_))->attempts;
+  ASSERT_EQ(stored[2].pairings.size(), 1u);
+  EXPECT_DOUBLE_EQ(stored[2].pairings[0].low, 0.95 * 0.9);
+}
+
+TEST_F(Improve, TakesPairingsOfAnInterruptedRunFromTheStore) {
+  auto earlier = interrupted({"0", "1", "2"}, verified(80, 100));
+  earlier[1].pairings = {{0, 1.5, 1.4, 1.6}};
+  CountingAuthor author(2);
+  author.ranks = true;
+  ListJudge judge(clock_, {});
+  judge.comparisons = {{verified(70, 100), verified(80, 100)}};  // of the finalists
+  auto outcome = improve(author, judge, {*store_, run_, earlier}, {}, {}, clock_);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_THAT(judge.compared, ElementsAre(ElementsAre("1", "0")));
+  EXPECT_DOUBLE_EQ(outcome->attempts[1].pairings.at(0).ratio, 1.5);
 }
 
 // What the judge of a host without side-by-side timing does.

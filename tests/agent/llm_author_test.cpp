@@ -175,8 +175,10 @@ TEST_F(LlmAuthor, TellsWhyChangesCannotBeApplied) {
   };
   auto writer = author({patch("    b = 1\n"), patch("    a = 1\n"), patch("a = 1\n")});
   EXPECT_FALSE(writer->next({}).ok());
-  EXPECT_THAT(asked_[1].back().content, HasSubstr("is not in the current program"));
-  EXPECT_THAT(asked_[2].back().content, HasSubstr("more than once"));
+  EXPECT_THAT(asked_[1].back().content,
+              AllOf(HasSubstr("is not in the base"), HasSubstr("\n   2 |     a = 1\n"),
+                    HasSubstr("- line 2: under SEARCH it is `    b = 1`"), HasSubstr("Answer again.")));
+  EXPECT_THAT(asked_[2].back().content, HasSubstr("more than once (lines 2 and 3)"));
 }
 
 // A block alone would be half of a change.
@@ -369,10 +371,16 @@ TEST(NextStep, MendsWhatCameFurthest) {
   EXPECT_THAT(told, AllOf(HasSubstr("Of attempt 1: It failed"), HasSubstr("The current program is attempt 1.")));
 }
 
-TEST(Feedback, ComparesAttemptsByTheirIntervals) {
-  EXPECT_EQ(compared(verified_in(50, "").verdict, verified_in(51, "").verdict), "not distinguishable");
-  EXPECT_EQ(compared(verified_in(50, "").verdict, verified_in(80, "").verdict), "faster");
-  EXPECT_EQ(compared(verified_in(80, "").verdict, verified_in(50, "").verdict), "slower");
+// Own times say the opposite: other sessions.
+TEST(Feedback, ComparesAttemptsByWhatTheyWereMeasuredBeside) {
+  Attempt fast = verified_in(80, program_number(1)), lucky = verified_in(40, program_number(2));
+  lucky.pairings = {{0, 0.9, 0.85, 0.95}};
+  const std::vector<Attempt> history = {fast, lucky};
+  const NextStep step = next_step(history);
+  EXPECT_EQ(step.base, 0u);
+  const std::string text = join(feedback_prompt(history, step, 0));
+  EXPECT_THAT(text, AllOf(HasSubstr("| 0.90 times as fast as attempt 1 (0.85 to 0.95), slower |"),
+                          HasSubstr("| nothing; the best so far |"), HasSubstr("that alone")));
 }
 
 TEST(Feedback, TellsWhereTheTimeGoes) {

@@ -98,6 +98,24 @@ TEST(Tuner, KeepsToItsNumberOfVariants) {
   EXPECT_EQ(search(kTwoNumbers, 100, [](const std::vector<int>&) { return 0.0; }).size(), 1u);
 }
 
+// A variant that looks twice as fast, in another session, and is not beside what it varies.
+TEST(Tuner, GoesOnFromWhatIsFasterBesideIt) {
+  for (const bool faster : {false, true}) {
+    Tuner tuner(8);
+    auto timed = [](const Candidate& candidate, double us) {
+      Attempt attempt{candidate, {}, {}};
+      attempt.verdict.outcome = eval::Outcome::verified;
+      attempt.verdict.candidate = eval::Timing{us, us, us, 3};
+      attempt.verdict.eager = eval::Timing{100, 100, 100, 3};
+      return attempt;
+    };
+    std::vector<Attempt> history = {timed({kTwoNumbers, "first"}, 40)};
+    history.push_back(timed(*tuner.next(history), faster ? 80 : 20));
+    history.back().pairings = {{0, faster ? 1.2 : 1.0, faster ? 1.1 : 0.9, faster ? 1.3 : 1.1}};
+    EXPECT_EQ(tuner.next(history)->changes, std::optional<size_t>(faster ? 1 : 0));
+  }
+}
+
 TEST(Tuner, LeavesSlowProgramsAlone) {
   auto verified = [](const std::string& source, double us) {
     Attempt attempt{{source, ""}, {}, {}};
