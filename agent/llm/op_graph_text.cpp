@@ -122,16 +122,28 @@ std::string measured_text(const eval::Graph& graph, const eval::EagerTimes& eage
                      time_text(eager.call.median_us * 1e-6), shares.empty() ? "" : ": ", fmt::join(shares, ", "));
 }
 
+// The bound, and what is none because another program may do with fewer products.
+std::string bound_of(const eval::Preflight& preflight) {
+  if (preflight.bound.s <= 0) return "";
+  std::string text =
+      fmt::format("The bound: whatever the program, it takes at least about {} on this machine, for {}. What a program "
+                  "hands from one operator to the next is not in it.\n",
+                  time_text(preflight.bound.s), preflight.bound.words);
+  if (preflight.least.compute_s > preflight.bound.s)
+    text += fmt::format("The products as the model writes them take at least {} at the machine's peak; a program that "
+                        "needs fewer may take less.\n",
+                        time_text(preflight.least.compute_s));
+  return text;
+}
+
 std::string totals_of(const eval::Preflight& preflight) {
   const eval::GraphCost& cost = preflight.cost;
   std::string text = fmt::format(
       "All operators: {} of products and {} of other arithmetic; eager moves {} in {} launches, about {} by the "
-      "rates above. Any program reads inputs and weights and writes outputs once: {}. The least time on this machine "
-      "is "
-      "about {}, bound by {}.\n",
+      "rates above.\n",
       amount(cost.product_flops, "FLOP"), amount(cost.other_flops, "FLOP"), amount(cost.eager_bytes, "B"),
-      cost.launches, time_text(preflight.eager_s), amount(static_cast<double>(cost.least_bytes), "B"),
-      time_text(preflight.least.least_s()), preflight.least.bound());
+      cost.launches, time_text(preflight.eager_s));
+  text += bound_of(preflight);
   for (const eval::Shortcut& shortcut : preflight.shortcuts) {
     text += "Exact for all inputs and weights";
     if (shortcut.line > 0) text += fmt::format(" (line {})", shortcut.line);

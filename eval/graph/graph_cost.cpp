@@ -277,6 +277,7 @@ GraphCost cost_of(const GraphUses& uses) {
     if (uses.is_live(static_cast<int>(i))) {
       total.uses_parts = total.uses_parts || uses_part(uses, graph.nodes[i]);
       total.product_flops += cost.product_flops;
+      total.products += cost.product_flops > 0 ? 1 : 0;
       total.other_flops += cost.other_flops;
     } else {
       total.dead_flops += cost.product_flops;

@@ -27,6 +27,7 @@ struct GraphCost {
   // Only a part of something computed is used (the last row of a product): how much of what led to it is needed, shapes
   // alone do not tell.
   bool uses_parts = false;
+  int products = 0;  // operators that the outputs need and that are products
 };
 GraphCost cost_of(const GraphUses& uses);
 

@@ -257,6 +257,7 @@ Preflight preflight(const Reference& reference, const MachineRates& rates, bool 
   result.product_flops = std::max(0.0, result.product_flops);
   result.rates = rates;
   result.least = roofline(result.cost, result.product_flops, rates);
+  result.bound = least_time(result.cost, result.product_flops, rates);
   result.eager_s = eager_estimate_s(uses, rates);
   for (auto& node : reference.forward.nodes) result.random = result.random || draws_random_numbers(node);
   result.unused = unused_names(reference, influential(uses));
@@ -291,6 +292,8 @@ json to_json(const Preflight& preflight) {
             {"assumed", preflight.rates.assumed}}},
           {"roofline_us", preflight.least.least_s() * 1e6},
           {"bound", preflight.least.bound()},
+          {"least_us", preflight.bound.s * 1e6},
+          {"least_of", preflight.bound.words},
           {"eager_modelled_us", preflight.eager_s * 1e6},
           {"shortcuts", shortcuts},
           {"random", preflight.random},

@@ -40,6 +40,7 @@ struct Preflight {
   double product_flops = 0;  // after the shortcuts
   MachineRates rates;
   Roofline least;
+  LeastTime bound;                      // for all programs, not for the operators as the model writes them
   double eager_s = 0;                   // modelled
   bool random = false;                  // `forward` draws random numbers
   std::vector<std::string> unused;      // inputs and weights that no output depends on

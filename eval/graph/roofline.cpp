@@ -137,6 +137,16 @@ Roofline roofline(const GraphCost& cost, double product_flops, const MachineRate
   return result;
 }
 
+LeastTime least_time(const GraphCost& cost, double product_flops, const MachineRates& rates) {
+  const Roofline whole = roofline(cost, product_flops, rates);
+  if (cost.products == 1 && !cost.uses_parts && whole.compute_s > whole.memory_s)
+    return {whole.compute_s, fmt::format("the only product, {:.3g} GFLOP at {:.3g} GFLOP/s", product_flops / 1e9,
+                                         rates.product_flops / 1e9)};
+  return {whole.memory_s, fmt::format("reading the inputs and weights that are needed and writing the outputs once, "
+                                      "{:.3g} MB at {:.3g} GB/s",
+                                      static_cast<double>(cost.least_bytes) / 1e6, rates.bytes_per_s / 1e9)};
+}
+
 double estimate_s(const NodeCost& cost, const MachineRates& rates) {
   const double work = std::max(
       {cost.bytes / rates.bytes_per_s, cost.product_flops / rates.product_flops, cost.other_flops / rates.other_flops});

@@ -42,6 +42,15 @@ struct Roofline {
 // `product_flops`: those of the graph that no shortcut removes.
 Roofline roofline(const GraphCost& cost, double product_flops, const MachineRates& rates);
 
+// What no program for the model takes less than, however it computes: to read the inputs and weights that the outputs
+// need and write the outputs once, at the memory's rate, or, where the model has one product and all of it is used, that
+// product at the peak. Several products may be done with fewer operations in another order.
+struct LeastTime {
+  double s = 0;       // 0: not known
+  std::string words;  // "reading the inputs and weights that are needed and writing the outputs once, 25.2 MB at 9.74 GB/s"
+};
+LeastTime least_time(const GraphCost& cost, double product_flops, const MachineRates& rates);
+
 // Seconds that eager takes for one operator by the rates, its launches included.
 double estimate_s(const NodeCost& cost, const MachineRates& rates);
 // What eager takes by the same rates: each operator's bytes or operations, and a launch each.
