@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "retrieval/computations.h"
 #include "retrieval/embedding.h"
 #include "retrieval/target_fit.h"
 
@@ -50,22 +51,42 @@ struct Candidate {
   double worth = 0;              // similarity x speed x fit
 };
 
-// 1 for what runs as fast as eager or was not measured; a program that is much faster counts up to twice.
-double speed_factor(double speedup) { return speedup > 0 ? 2 * speedup / (1 + speedup) : 1; }
+// 1 for what runs as fast as eager or was not measured, at most a quarter more or less: how slow eager was on another
+// graph says little about what a program teaches for this one.
+double speed_factor(double speedup) { return speedup > 0 ? 0.75 + 0.5 * speedup / (1 + speedup) : 1; }
+
+// What to know of a pattern is worth: a computation more than a family, and arithmetic, which nearly every program
+// shows, little.
+constexpr double kComputation = 4, kArithmetic = 0.2;
+constexpr double kLeastSimilarity = 0.3;  // so that a computation spelled in other operators counts at all
+constexpr double kSeed = 1.25;            // seeds are short, and written to be read
+
+bool is_arithmetic_alone(std::string_view pattern) {
+  return pattern == "arithmetic" || pattern == "arithmetic > arithmetic" || pattern == "arithmetic > reduction" ||
+         pattern == "reduction > arithmetic";
+}
+
+std::set<std::string> all_patterns_of(const Structure& structure) {
+  auto patterns = patterns_of(structure);
+  patterns.merge(computations_of(structure));
+  return patterns;
+}
 
 class Pool {
  public:
-  Pool(const Query& query, std::set<std::string> wanted) : query_(query), wanted_(std::move(wanted)) {}
+  Pool(const Query& query, std::set<std::string> wanted)
+      : query_(query), wanted_(std::move(wanted)), computations_(computations_of(query.structure)) {}
 
   void add(std::vector<Hit> hits) {
     for (Hit& hit : hits) {
       Candidate& candidate = candidates_[hit.entry.id];
       if (candidate.hit.entry.id == hit.entry.id && candidate.hit.score >= hit.score) continue;
       candidate.covers.clear();
-      const auto has = patterns_of(hit.entry.structure);
+      const auto has = all_patterns_of(hit.entry.structure);
       std::set_intersection(wanted_.begin(), wanted_.end(), has.begin(), has.end(),
                             std::inserter(candidate.covers, candidate.covers.end()));
-      candidate.worth = hit.score * speed_factor(hit.entry.speedup) *
+      candidate.worth = (kLeastSimilarity + hit.score) * speed_factor(hit.entry.speedup) *
+                        (hit.entry.origin == "seed" ? kSeed : 1) *
                         target_fit(hit.entry.target, target_needs(hit.entry.source), query_.target);
       candidate.hit = std::move(hit);
     }
@@ -84,10 +105,12 @@ class Pool {
     std::pair<double, double> best_value;
     for (auto each = candidates_.begin(); each != candidates_.end(); ++each) {
       const Candidate& candidate = each->second;
-      const auto added = std::count_if(candidate.covers.begin(), candidate.covers.end(),
-                                       [&](const std::string& pattern) { return !covered.contains(pattern); });
-      const std::pair value(candidate.worth * static_cast<double>(added),
-                            candidate.worth * (1 + static_cast<double>(candidate.covers.size())));
+      double added = 0, all = 0;
+      for (const std::string& pattern : candidate.covers) {
+        all += weight(pattern);
+        if (!covered.contains(pattern)) added += weight(pattern);
+      }
+      const std::pair value(candidate.worth * added, candidate.worth * (1 + all));
       if (best != candidates_.end() && value <= best_value) continue;  // of equals, the oldest
       best = each;
       best_value = value;
@@ -102,10 +125,34 @@ class Pool {
   }
 
  private:
+  double weight(const std::string& pattern) const {
+    if (computations_.contains(pattern)) return kComputation;
+    return is_arithmetic_alone(pattern) ? kArithmetic : 1;
+  }
+
   const Query& query_;
-  std::set<std::string> wanted_;
+  std::set<std::string> wanted_, computations_;
   std::map<int64_t, Candidate> candidates_;  // by the entry's number
 };
+
+// One operator that is a computation, so that entries that have it are found whatever else is in the graph.
+Structure structure_of_computation(const Structure& whole, const std::string& name) {
+  static const std::map<std::string, std::vector<std::string>> spelled = {
+      {"attention", {"aten::matmul", "aten::softmax", "aten::matmul"}},
+      {"cross-entropy", {"aten::cross_entropy_loss"}},
+      {"softmax", {"aten::softmax"}},
+      {"normalisation", {"aten::pow", "aten::mean", "aten::add", "aten::rsqrt", "aten::mul"}},
+      {"gated activation", {"aten::chunk", "aten::silu", "aten::mul"}},
+      {"product and activation", {"aten::linear", "aten::relu"}}};
+  Structure part;
+  part.dtype = whole.dtype;
+  part.ops = spelled.at(name);
+  for (size_t i = 1; i < part.ops.size(); ++i) {
+    part.edges.emplace_back(part.ops[i - 1], part.ops[i]);
+    part.links.emplace_back(static_cast<int>(i) - 1, static_cast<int>(i));
+  }
+  return part;
+}
 
 // Operators of the graph that show one pattern, as a graph of their own.
 Structure structure_of_pattern(const Structure& whole, const std::string& pattern) {
@@ -159,7 +206,7 @@ double cover(const std::set<std::string>& wanted, const std::set<std::string>& f
 }
 
 Result<Chosen> choose_covering(Corpus& corpus, const Query& query) {
-  const auto wanted = patterns_of(query.structure);
+  const auto wanted = all_patterns_of(query.structure);
   Pool pool(query, wanted);
   Query search = query;
   search.count = std::max(kPool, query.count);
@@ -167,8 +214,14 @@ Result<Chosen> choose_covering(Corpus& corpus, const Query& query) {
   search.count = kForPattern;
   search.text.clear();
   search.exclude_near = 0;  // what is near to a part may be far from the whole
-  for (const std::string& pattern : pool.uncovered()) {
-    search.structure = structure_of_pattern(query.structure, pattern);
+  auto to_search = pool.uncovered();
+  // The nearest entries to the whole may show a computation among much else; those that show it alone are looked at,
+  // too.
+  const auto computations = computations_of(query.structure);
+  to_search.insert(computations.begin(), computations.end());
+  for (const std::string& pattern : to_search) {
+    search.structure = computations.contains(pattern) ? structure_of_computation(query.structure, pattern)
+                                                      : structure_of_pattern(query.structure, pattern);
     auto hits = TRY(corpus.search(search));
     for (Hit& hit : hits) hit.score = similarity(query.structure, hit.entry.structure);
     std::erase_if(hits, [&](const Hit& hit) { return 1 - hit.score < query.exclude_near; });

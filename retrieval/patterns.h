@@ -25,9 +25,11 @@ struct Chosen {
 };
 
 // Up to `query.count` entries for a graph, one after another: each time the one with the largest product of what it
-// adds to the cover, its similarity and its speed. A measured speed-up counts between 0 and 2, an unmeasured one as 1;
-// the target's fit (retrieval/target_fit.h) is a factor. When nothing adds to the cover, the best of the rest follow by
-// their whole cover. Looks at the nearest entries, and for each pattern that these lack at the nearest to that alone.
+// adds to the cover, its similarity and its speed. Patterns and computations (retrieval/computations.h) are covered; a
+// computation counts four times as much as a pattern, arithmetic a fifth. A measured speed-up counts between 0.75 and
+// 1.25, an unmeasured one as 1; seeds count a quarter more; the target's fit (retrieval/target_fit.h) is a factor. When
+// nothing adds to the cover, the best of the rest follow by their whole cover. Looks at the nearest entries, and for
+// each pattern that these lack at the nearest to that alone.
 Result<Chosen> choose_covering(Corpus& corpus, const Query& query);
 
 }  // namespace tilepilot::retrieval

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 #include "compiler/source/file.h"
@@ -21,6 +22,15 @@ std::string trimmed(std::string_view text) {
 std::vector<std::string> words(const std::string& text) {
   std::istringstream stream(text);
   return {std::istream_iterator<std::string>(stream), {}};
+}
+
+// "int64:384" or "2048x512", which is of float32.
+TensorShape shape_in(const std::string& text) {
+  const size_t colon = text.find(':');
+  TensorShape shape{colon == std::string::npos ? "float32" : text.substr(0, colon), {}};
+  std::istringstream extents(colon == std::string::npos ? text : text.substr(colon + 1));
+  for (std::string extent; std::getline(extents, extent, 'x');) shape.extents.push_back(std::atoll(extent.c_str()));
+  return shape;
 }
 
 Error bad_seed(const std::filesystem::path& file, std::string_view problem) {
@@ -48,6 +58,8 @@ Result<Entry> read_seed(const std::filesystem::path& file) {
       entry.tags = words(value);
     } else if (key == "dtype") {
       entry.structure.dtype = value;
+    } else if (key == "inputs") {
+      for (const std::string& shape : words(value)) entry.inputs.push_back(shape_in(shape));
     } else if (key == "licence") {
       entry.licence = value;
     }

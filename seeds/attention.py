@@ -3,6 +3,7 @@
 ops: matmul div softmax matmul
 tags: attention flash softmax product transformer
 dtype: float32
+inputs: 8x512x64 8x512x64 8x512x64
 """
 
 import math

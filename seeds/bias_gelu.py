@@ -3,6 +3,7 @@
 ops: add gelu
 tags: elementwise broadcast activation epilogue
 dtype: float32
+inputs: 2048x2048
 """
 
 import tilelang

@@ -3,6 +3,7 @@
 ops: mul sum norm norm mul div
 tags: row-reduction similarity loss
 dtype: float32
+inputs: 4096x1024 4096x1024
 """
 
 import tilelang

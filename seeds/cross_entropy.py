@@ -3,6 +3,7 @@
 ops: cross_entropy_loss
 tags: loss softmax row-reduction gather
 dtype: float32
+inputs: 2048x1000 int64:2048
 """
 
 import tilelang

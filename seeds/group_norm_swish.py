@@ -3,6 +3,7 @@
 ops: group_norm silu
 tags: norm group activation convolution
 dtype: float32
+inputs: 8x64x32x32
 """
 
 import tilelang

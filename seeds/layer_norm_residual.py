@@ -3,6 +3,7 @@
 ops: add layer_norm
 tags: norm row-reduction residual transformer
 dtype: float32
+inputs: 2048x1024 2048x1024
 """
 
 import tilelang

@@ -3,6 +3,7 @@
 ops: linear relu
 tags: matmul product epilogue activation
 dtype: float32
+inputs: 1024x512
 """
 
 import tilelang

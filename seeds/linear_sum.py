@@ -3,6 +3,7 @@
 ops: linear sum
 tags: matmul product reduction algebra matvec
 dtype: float32
+inputs: 1024x1024
 """
 
 import tilelang

@@ -3,6 +3,7 @@
 ops: pow mean add rsqrt mul mul
 tags: norm row-reduction rms transformer
 dtype: float32
+inputs: 2048x2048
 """
 
 import tilelang

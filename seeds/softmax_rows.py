@@ -3,6 +3,7 @@
 ops: softmax
 tags: softmax row-reduction max sum exp
 dtype: float32
+inputs: 2048x2048
 """
 
 import tilelang

@@ -3,6 +3,7 @@
 ops: mean
 tags: reduction strided
 dtype: float32
+inputs: 16x512x512
 """
 
 import tilelang

@@ -3,6 +3,7 @@
 ops: chunk silu mul
 tags: elementwise activation gate transformer
 dtype: float32
+inputs: 1024x4096
 """
 
 import tilelang

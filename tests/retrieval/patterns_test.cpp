@@ -1,6 +1,7 @@
 // Which programs are chosen for a graph: those that together show its patterns, and that run where it will.
 #include "retrieval/patterns.h"
 
+#include "retrieval/computations.h"
 #include "retrieval/target_fit.h"
 #include "tests/retrieval/corpus_fixture.h"
 
@@ -53,7 +54,7 @@ TEST_F(PatternsTest, ChoosesWhatCoversRatherThanWhatIsAlike) {
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("linear_relu", "norm_pool"));
   EXPECT_THAT(chosen.hits[0].reason, HasSubstr("covers "));
   EXPECT_THAT(chosen.uncovered, ElementsAre("activation > norm"));
-  EXPECT_NEAR(chosen.cover, 6.0 / 7, 1e-9);
+  EXPECT_NEAR(chosen.cover, 8.0 / 9, 1e-9);  // two of them computations
 }
 
 TEST_F(PatternsTest, FindsARarePatternBehindManyNearEntries) {
@@ -104,6 +105,48 @@ TEST_F(PatternsTest, LeavesOutWhatCannotRunThereOrIsTooNear) {
   const Chosen far = *choose_covering(*corpus, query);
   ASSERT_EQ(far.hits.size(), 1u);
   EXPECT_EQ(far.hits[0].entry.name, "other");
+}
+
+// A program for another graph that is much faster than eager, and shows all the arithmetic, is no answer to a softmax
+// that is spelled out.
+TEST_F(PatternsTest, OffersSeedsOfTheSameComputationFirst) {
+  auto corpus = open(file());
+  Entry filter = entry("filter", {"sub", "mul", "exp", "mul", "add", "add", "div", "clamp"});
+  filter.speedup = 130;
+  ASSERT_TRUE(*corpus->add(filter));
+  Entry softmax = entry("softmax_rows", {"softmax"}), loss = entry("cross_entropy", {"cross_entropy_loss"});
+  softmax.origin = loss.origin = "seed";
+  ASSERT_TRUE(*corpus->add(softmax));
+  ASSERT_TRUE(*corpus->add(loss));
+  for (int i = 0; i < 60; ++i) {
+    Entry other = entry("near_" + std::to_string(i), {"sub", "mul", "exp", "add", "div"});
+    other.speedup = 30;
+    ASSERT_TRUE(*corpus->add(other));
+  }
+  Query query{chain({"amax", "sub", "exp", "sum", "div", "mul", "add"})};
+  query.count = 2;
+  EXPECT_EQ((*choose_covering(*corpus, query)).hits[0].entry.name, "softmax_rows");
+  query.structure = chain({"logsumexp", "sub", "gather", "mul", "sub", "mul", "add", "mul", "sum", "div"});
+  EXPECT_EQ((*choose_covering(*corpus, query)).hits[0].entry.name, "cross_entropy");
+}
+
+TEST_F(PatternsTest, NameComputationsHoweverTheyAreSpelled) {
+  EXPECT_THAT(computations_of(chain({"amax", "sub", "exp", "sum", "div"})), ElementsAre("softmax"));
+  EXPECT_THAT(computations_of(chain({"pow", "mean", "add", "rsqrt", "mul", "mul"})), ElementsAre("normalisation"));
+  EXPECT_THAT(computations_of(chain({"matmul", "div", "softmax", "matmul"})), ElementsAre("attention", "softmax"));
+  EXPECT_THAT(computations_of(chain({"chunk", "silu", "mul"})), ElementsAre("gated activation"));
+  EXPECT_TRUE(computations_of(chain({"mul", "add", "exp"})).empty());
+}
+
+TEST_F(PatternsTest, MakeTitles) {
+  Entry entry;
+  entry.structure = chain({"softmax"});
+  entry.inputs = {{"float32", {4096, 1024}}};
+  entry.target = "cpu";
+  EXPECT_EQ(title_of(entry), "softmax (softmax), 4096x1024 float32, cpu");
+  entry.structure = chain({"view", "mul", "mul", "add"});
+  entry.inputs.clear();
+  EXPECT_EQ(title_of(entry), "2 mul, add, cpu");
 }
 
 TEST(TargetFit, OrdersTargetsByHowMuchTheyTeach) {
