@@ -98,6 +98,21 @@ double operations_per_element(std::string_view name) {
   return found == table.end() ? 1 : found->second;
 }
 
+// What picks elements of its first operand reads those alone, beside the indices.
+bool is_gather(std::string_view name) {
+  static const std::set<std::string_view> names = {"gather",    "index_select", "index",
+                                                   "embedding", "take",         "take_along_dim"};
+  return names.count(name) > 0;
+}
+
+// Operators that only move elements.
+bool computes_nothing(std::string_view name) {
+  static const std::set<std::string_view> names = {
+      "reshape", "flatten", "contiguous", "clone", "to",         "cat",       "stack",      "repeat",         "roll",
+      "flip",    "pad",     "copy_",      "fill_", "zeros_like", "ones_like", "empty_like", "constant_pad_nd"};
+  return is_gather(name) || names.count(name) > 0;
+}
+
 bool moves_nothing(const GraphUses& uses, const GraphNode& node) {
   if (is_in_place(node)) return false;
   const int output = first_output(node);
@@ -253,8 +268,12 @@ NodeCost cost_of(const GraphUses& uses, const GraphNode& node) {
   if (moves_nothing(uses, node)) return cost;
   auto ids = operands(node);
   double elements = 0;
+  const auto name = short_name(node);
+  const int output = first_output(node);
   for (int id : ids) {
-    cost.bytes += static_cast<double>(bytes_of(uses.value(id)));
+    const bool picks = id == ids[0] && output >= 0 && is_gather(name);
+    const int read = picks && numel(uses, output) < numel(uses, id) ? output : id;
+    cost.bytes += static_cast<double>(bytes_of(uses.value(read)));
     elements = std::max(elements, numel(uses, id));
   }
   for (int id : node.outputs) {
@@ -262,7 +281,7 @@ NodeCost cost_of(const GraphUses& uses, const GraphNode& node) {
     cost.bytes += static_cast<double>(bytes_of(uses.value(id)));
     elements = std::max(elements, numel(uses, id));
   }
-  if (cost.product_flops == 0) cost.other_flops = elements * operations_per_element(short_name(node));
+  if (cost.product_flops == 0 && !computes_nothing(name)) cost.other_flops = elements * operations_per_element(name);
   cost.launches = launches_of(uses, node);
   return cost;
 }

@@ -25,10 +25,29 @@ bool is_row_major(const GraphValue& value) {
   return true;
 }
 
+// Whether strides alone can show a tensor in another shape: each run of axes that lies without gaps, as one axis, must
+// be cut into whole axes of the new shape. A reshape copies only where they cannot.
+bool has_strides_for(const GraphValue& from, const GraphValue& to) {
+  if (from.strides.size() != from.shape.size() || from.numel() != to.numel()) return false;
+  size_t left = to.shape.size();
+  int64_t run = 1, taken = 1, step = 0;  // elements of the run, of the new axes in it, and the run's innermost stride
+  for (size_t axis = from.shape.size(); axis-- > 0;) {
+    if (from.shape[axis] != 1 && run == 1) step = from.strides[axis];
+    run *= from.shape[axis];
+    size_t outer = axis;
+    while (outer > 0 && from.shape[outer - 1] == 1) --outer;
+    if (outer > 0 && (run == 1 || from.strides[outer - 1] == run * step)) continue;
+    while (left > 0 && (taken < run || to.shape[left - 1] == 1)) taken *= to.shape[--left];
+    if (taken != run) return false;
+    run = taken = 1;
+  }
+  return left == 0;
+}
+
 // Copies unless there is nothing to do.
 bool views_here(const GraphNode& node, const GraphValue& from, const GraphValue& to) {
   auto name = short_name(node);
-  if (name == "reshape" || name == "flatten" || name == "ravel") return is_row_major(from);
+  if (name == "reshape" || name == "flatten" || name == "ravel") return is_row_major(from) || has_strides_for(from, to);
   if (name == "contiguous") return is_row_major(from);
   if (name == "to" || name == "float" || name == "type_as") return from.dtype == to.dtype && from.strides == to.strides;
   if (name == "dropout") {

@@ -43,11 +43,12 @@ struct Roofline {
 Roofline roofline(const GraphCost& cost, double product_flops, const MachineRates& rates);
 
 // What no program for the model takes less than, however it computes: to read the inputs and weights that the outputs
-// need and write the outputs once, at the memory's rate, or, where the model has one product and all of it is used, that
-// product at the peak. Several products may be done with fewer operations in another order.
+// need and write the outputs once, at the memory's rate, or, where the model has one product and all of it is used,
+// that product at the peak. Several products may be done with fewer operations in another order.
 struct LeastTime {
-  double s = 0;       // 0: not known
-  std::string words;  // "reading the inputs and weights that are needed and writing the outputs once, 25.2 MB at 9.74 GB/s"
+  double s = 0;  // 0: not known
+  std::string
+      words;  // "reading the inputs and weights that are needed and writing the outputs once, 25.2 MB at 9.74 GB/s"
 };
 LeastTime least_time(const GraphCost& cost, double product_flops, const MachineRates& rates);
 

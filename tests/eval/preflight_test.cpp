@@ -166,6 +166,50 @@ TEST(Cost, OfAnEmbeddingBagIsNotThatOfTheTable) {
   EXPECT_LT(cost_of(GraphUses(drawn.graph)).least_bytes, 10'000);
 }
 
+TEST(Cost, OfAGatherIsWhatItPicks) {
+  Drawn drawn;
+  int table = drawn.input({1000, 512}), indices = drawn.input({1000, 1}, "int64");
+  drawn.returns(drawn.node("gather", {ref(table), number(1), ref(indices)}, {1000, 1}));
+  const GraphUses uses(drawn.graph);
+  const NodeCost cost = cost_of(uses, drawn.graph.nodes[0]);
+  EXPECT_EQ(cost.bytes, 1000 * (4 + 8 + 4));
+  EXPECT_EQ(cost.other_flops, 0);
+}
+
+// A view where strides can show it, also of what does not lie in order.
+TEST(Cost, OfAReshapeIsNoneWhereItIsAView) {
+  auto bytes_of_reshape = [](std::vector<int64_t> shape, std::vector<int64_t> strides, std::vector<int64_t> to) {
+    Drawn drawn;
+    int x = drawn.input({1 << 20}), made = drawn.node("relu", {ref(x)}, shape);
+    drawn.graph.values[static_cast<size_t>(made)].strides = std::move(strides);
+    drawn.returns(drawn.node("reshape", {ref(made)}, to));
+    const GraphUses uses(drawn.graph);
+    return cost_of(uses, drawn.graph.nodes[1]).bytes;
+  };
+  EXPECT_EQ(bytes_of_reshape({2, 64, 32}, {2048, 32, 1}, {2, 2048}), 0);
+  EXPECT_EQ(bytes_of_reshape({2, 64, 32}, {2048, 1, 64}, {2, 64, 4, 8}), 0);  // one axis becomes two
+  EXPECT_EQ(bytes_of_reshape({2, 1, 64, 32}, {2048, 7, 1, 64}, {2, 64, 32}), 0);
+  EXPECT_GT(bytes_of_reshape({2, 64, 32}, {2048, 1, 64}, {2, 2048}), 0);  // the two lie the other way round
+  EXPECT_GT(bytes_of_reshape({64, 30}, {32, 1}, {1920}), 0);              // there are gaps
+}
+
+TEST(LeastTime, IsOfMemoryUnlessThereIsOneProductAlone) {
+  auto least = [](int products) {
+    Drawn drawn;
+    int x = drawn.input({4096, 4096});
+    for (int i = 0; i < products; ++i)
+      x = drawn.node("matmul", {ref(x), ref(drawn.weight({4096, 4096}))}, {4096, 4096});
+    drawn.returns(x);
+    return preflight(reference_of(drawn), rates_of_gpu("sm_90a", "model"), true);
+  };
+  const auto one = least(1), two = least(2);
+  EXPECT_EQ(one.bound.s, one.least.compute_s);
+  EXPECT_NE(one.bound.words.find("the only product"), std::string::npos);
+  // In another order there may be fewer operations; what goes between the two is not in the bytes.
+  EXPECT_EQ(two.bound.s, two.least.memory_s);
+  EXPECT_NE(two.bound.words.find("writing the outputs once, 268 MB"), std::string::npos) << two.bound.words;
+}
+
 TEST(Cost, OfACellIsThatOfItsProducts) {
   Drawn drawn;
   int x = drawn.input({8, 32}), h = drawn.input({8, 64}), c = drawn.input({8, 64});
