@@ -561,6 +561,13 @@ class ValueEmitter {
 
 }  // namespace
 
+std::vector<std::string_view> library_names() {
+  std::vector<std::string_view> names;
+  for (const MathFn function : kLibraryFunctions) names.push_back(ir::to_string(function));
+  for (const BinaryOp op : kLibraryOperators) names.push_back(ir::to_string(op));
+  return names;
+}
+
 std::string value(Context& context, const Expr& expr) { return ValueEmitter(context).value(expr).text; }
 std::string element(Context& context, const Expr& expr) { return ValueEmitter(context).element(expr); }
 

@@ -49,6 +49,8 @@ std::optional<ir::Expr> contribution(ir::AtomicOp op, const ir::Expr& value, con
 struct LanguageSection {
   std::string_view title;
   const std::vector<TileFunction>& (*table)();
+  bool for_gpus =
+      false;  // a processor takes it for programs that a GPU was meant for; it makes none of them faster there
 };
 std::span<const LanguageSection> language_sections();
 // Names of `T.` that no table has: decorators, annotations.
