@@ -47,10 +47,11 @@ Result<Briefing> brief(const eval::Reference& reference, const eval::Preflight& 
   // A model that it cannot follow has no such program; who asks that author alone is told why.
   const auto planned = builtin_author(reference, {.target = options.target})->next({});
   if (planned.ok() && *planned) author.start = (*planned)->source;
-  author.system = system_prompt(options.target);
+  author.system = system_prompt(options.target, options.variants);
   author.task = task_prompt({reference, options.target, options.judge.aten, preflight, options.judge.threads,
                              std::move(chosen.hits), author.start, std::move(lessons), std::move(eager)});
-  author.least_s = preflight.least.least_s();
+  author.bound = preflight.bound;
+  author.variants = options.variants;
   author.context_tokens = options.context_tokens;
   author.answer_tokens = options.answer_tokens;
   author.parallel = options.parallel;

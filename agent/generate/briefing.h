@@ -27,6 +27,7 @@ struct BriefingOptions {
   double exclude_near = 0;
   int64_t context_tokens = 0;  // of the language model; 0: unknown
   int64_t answer_tokens = 16'000;
+  int variants = 8;  // of each verified program (agent/generate/tuning.h)
   int parallel = 1;  // answers that are asked for at once
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   // Of eval::Judge; empty: eager's operators are not measured.

@@ -13,6 +13,7 @@
 #include "agent/generate/briefing.h"
 #include "agent/generate/mixed_author.h"
 #include "agent/generate/stored_author.h"
+#include "agent/generate/tuning.h"
 #include "agent/llm/expected_cost.h"
 #include "agent/llm/llm_author.h"
 #include "agent/llm/questions.h"
@@ -64,6 +65,7 @@ Result<std::unique_ptr<Author>> open_llm_author(Run& run) {
                                     .exclude_near = options.exclude_near,
                                     .context_tokens = options.context_tokens,
                                     .answer_tokens = options.chat.settings.max_output_tokens,
+                                    .variants = options.budget.variants,
                                     .parallel = options.replay ? options.replay->parallel : options.parallel,
                                     .progress = run.events.progress,
                                     .measure_eager = [&run] { return run.judge->eager_times(); }}));
@@ -128,13 +130,20 @@ void point_at_model(Diagnostic& failure, int32_t file) {
     if (note.span.valid()) note.span.file = file;
 }
 
+// A variant is what it varies, with other numbers.
+std::string summary_of(const std::vector<Attempt>& attempts, size_t number) {
+  const Candidate& candidate = attempts[number].candidate;
+  if (!candidate.is_variant) return candidate.summary;
+  return attempts[origin_of(attempts, number)].candidate.summary + ", with numbers that a tuner found";
+}
+
 Result<bool> remember(Run& run, const GenerateResult& result, const Attempt& best) {
   if (!run.options.add_to_corpus || !teaches(best.told())) return false;
   EntryFacts facts{run.reference,
                    result.preflight,
                    *result.certified,
                    run.options.model.stem().string(),
-                   best.candidate.summary,
+                   summary_of(result.outcome.attempts, *result.outcome.best),
                    run.options.author,
                    TRY(run.store->uid(run.id)),
                    static_cast<int>(*result.outcome.best),

@@ -112,9 +112,8 @@ std::vector<RelativeSpeed> relative_speeds(const std::vector<Attempt>& attempts)
       const double base = speeds[pairing.other].speed;
       own = {base * pairing.ratio, base * pairing.low, base * pairing.high};
     } else {
-      const double scale = best && attempts[*best].told().speedup() > 0
-                               ? speeds[*best].speed / attempts[*best].told().speedup()
-                               : 1;
+      const double scale =
+          best && attempts[*best].told().speedup() > 0 ? speeds[*best].speed / attempts[*best].told().speedup() : 1;
       own = {scale * verdict.speedup(), scale * lowest(verdict), scale * highest(verdict)};
     }
     if (!best || replaces(attempts, i, *best)) best = i;

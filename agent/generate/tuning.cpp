@@ -189,8 +189,9 @@ std::string tuning_report(const std::vector<Attempt>& history, size_t number, in
   else if (!is_right(history[number].verdict))
     text = "The tuner did not run: the program is not verified.\n";
   else if (const double share = share_of_best(until, number); share < kLeastShareOfBest)
-    text = fmt::format("The tuner did not run: the program is {:.2f} times as fast as the best so far, which is below {}.\n",
-                       share, kLeastShareOfBest);
+    text = fmt::format(
+        "The tuner did not run: the program is {:.2f} times as fast as the best so far, which is below {}.\n", share,
+        kLeastShareOfBest);
   else
     text = fmt::format("The tuner did not run: less than {:.0f} s were left.\n", kLeastSecondsForVariant);
   return text + other_lines;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "agent/generate/pairing.h"
+#include "agent/generate/tuning.h"
 #include "agent/llm/language_card.h"
 #include "agent/llm/memory_text.h"
 #include "agent/llm/profile_text.h"
@@ -18,7 +19,8 @@ namespace {
 
 constexpr const char* kOfTimes =
     "\nOwn times are of sessions of their own: from one session to another they differ by more than most programs do. "
-    "What an attempt was measured beside ran in turn with it, round by round; that alone (with a 95 % interval) decides "
+    "What an attempt was measured beside ran in turn with it, round by round; that alone (with a 95 % interval) "
+    "decides "
     "which attempt is the best so far, and of two that are not distinguishable the older one stays.\n\n";
 
 std::string_view word_for(const eval::Verdict& verdict) {
@@ -163,9 +165,11 @@ std::string failure_report(const Attempt& attempt) {
   return text + wrong_values(verdict) + language_of_errors(attempt);
 }
 
-std::string roofline_share(const eval::Verdict& verdict, double least_s) {
-  if (!verdict.candidate || least_s <= 0) return "";
-  return fmt::format("It reaches {:.0f} % of the roofline.\n", 100 * least_s * 1e6 / verdict.candidate->median_us);
+std::string share_of_bound(const eval::Verdict& verdict, const eval::LeastTime& bound) {
+  if (!verdict.candidate || bound.s <= 0) return "";
+  return fmt::format("The bound, {:.1f} us{}{}, is {:.0f} % of that.\n", bound.s * 1e6,
+                     bound.words.empty() ? "" : " for ", bound.words,
+                     100 * bound.s * 1e6 / verdict.candidate->median_us);
 }
 
 // Of a program without a profile: what keeps it from being faster, the largest share of its time first.
@@ -196,8 +200,8 @@ std::string slowness_of(const eval::Verdict& verdict, double least_s) {
   return text;
 }
 
-std::string speed_report(const eval::Verdict& verdict, double least_s) {
-  std::string text = "It is verified: correct on all trials.\n";
+std::string speed_report(const eval::Verdict& verdict, const eval::LeastTime& bound) {
+  std::string text;
   if (verdict.candidate && verdict.eager)
     text += fmt::format(
         "It takes {:.1f} us (quartiles {:.1f} to {:.1f}); PyTorch eager takes {:.1f} us: {:.2f} times as fast{}.\n",
@@ -208,17 +212,11 @@ std::string speed_report(const eval::Verdict& verdict, double least_s) {
             : "");
   for (const eval::CompiledTiming& compiled : verdict.compiled)
     text += fmt::format("`torch.compile` ({}) takes {:.1f} us.\n", compiled.mode, compiled.timing.median_us);
-  text += roofline_share(verdict, least_s);
-  if (!verdict.profile) text += slowness_of(verdict, least_s);
+  text += share_of_bound(verdict, bound);
+  if (!verdict.profile) text += slowness_of(verdict, bound.s);
   if (verdict.launch_bound) text += "- a call takes less time on the GPU than launching its kernels does: fuse them\n";
   for (const std::string& note : verdict.notes) text += "- " + in_one_line(note) + "\n";
   return text;
-}
-
-// The author's own attempt that a variant goes back to.
-size_t origin_of(const std::vector<Attempt>& history, size_t number) {
-  while (history[number].candidate.is_variant) number = *history[number].candidate.changes;
-  return number;
 }
 
 // The author's own, if there is one.
@@ -230,45 +228,49 @@ std::string instruction(const std::vector<Attempt>& history, const NextStep& ste
   switch (step.kind) {
     case NextStep::Kind::repair:
       return fmt::format(
-          "\nThe current program is attempt {}. Find the cause, mend it with the smallest change, and leave "
-          "the rest as it is.\n",
+          "\nThe base is this attempt ({}), which failed. Find the cause, mend it with the smallest change, and leave "
+          "the "
+          "rest as it is.\n",
           *step.base + 1);
     case NextStep::Kind::restart:
-      return "\nSeveral attempts have failed alike. Leave that way: write the simplest program that can be right, with "
-             "one "
-             "kernel for what matters most and PyTorch for the rest.\n";
+      return "\nThere is no base: several attempts have failed alike. Leave that way: write the whole file anew, the "
+             "simplest program that can be right, with one kernel for what matters most and PyTorch for the rest.\n";
     case NextStep::Kind::improve:
       break;
   }
-  std::string text = fmt::format("\nThe current program is attempt {}, verified.", *step.base + 1);
+  const bool is_best = step.base == best_of(history);
+  std::string text = fmt::format("\nThe base is attempt {}, {}.", *step.base + 1,
+                                 is_best ? "the best so far" : "verified, though not the best so far");
   if (history[*step.base].candidate.is_variant) text += " Its open numbers have the values that were found fastest.";
-  if (origin_of(history, *step.base) != *last_own(history))
-    text += " What came after it was no better, and is left aside.";
+  if (!is_best)
+    text += " The last changes to the best so far made it no faster: try another way, from here.";
+  else if (origin_of(history, *step.base) != *last_own(history))
+    text += " No attempt after it was faster; they are left aside.";
   return text +
          " Name what bounds it, make one change that makes it faster, and keep what works. If you see nothing left "
          "to gain, answer DONE and nothing else.\n";
 }
 
-// Where the time of the current program goes; in short, that of the last attempt where it is another one.
-struct LastAttempt {
+// Where the time of the base goes; in short, that of this attempt where it is another one.
+struct ThisAttempt {
   size_t number;
   double least_s;
 };
 void add_profiles(std::vector<PromptPart>& parts, const std::vector<Attempt>& history, const NextStep& step,
-                  LastAttempt last) {
+                  ThisAttempt last) {
   const auto has_profile = [&](size_t number) {
     return is_right(history[number].verdict) && history[number].verdict.profile;
   };
-  const size_t current = step.base.value_or(last.number);
-  if (current != last.number && has_profile(last.number))
-    parts.push_back({"\nWhere a call's time goes in it, as measured in calls of their own:\n\n" +
+  const size_t base = step.base.value_or(last.number);
+  if (base != last.number && has_profile(last.number))
+    parts.push_back({"\nWhere a call's time goes in this attempt, as measured in calls of their own:\n\n" +
                      profile_rows(*history[last.number].verdict.profile)});
-  if (!has_profile(current)) return;
+  if (!has_profile(base)) return;
   parts.push_back(
-      {fmt::format("\nWhere a call's time goes in attempt {}, the current program, as measured in calls of their "
+      {fmt::format("\nWhere a call's time goes in attempt {}, the base, as measured in calls of their "
                    "own:\n\n",
-                   current + 1)});
-  for (PromptPart& part : profile_parts(history[current].verdict, last.least_s)) parts.push_back(std::move(part));
+                   base + 1)});
+  for (PromptPart& part : profile_parts(history[base].verdict, last.least_s)) parts.push_back(std::move(part));
 }
 
 // The fastest first, of each program and its variants the fastest alone.
@@ -359,8 +361,8 @@ NextStep next_step(const std::vector<Attempt>& history, size_t first) {
   return {Kind::improve, order[0]};
 }
 
-std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step, double least_s,
-                                        const std::vector<retrieval::Fix>& fixes) {
+std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step,
+                                        const FeedbackFacts& facts) {
   std::vector<PromptPart> parts;
   add_table(parts, history);
   // What is to be mended, else the author's last; variants are in the table.
@@ -368,12 +370,16 @@ std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, con
   const Attempt& last = history[number];
   const auto best = best_of(history);
   const bool ok = is_right(last.verdict);
-  parts.push_back(
-      {fmt::format("Of attempt {}: ", number + 1) + (ok ? speed_report(last.verdict, least_s) : failure_report(last))});
-  add_profiles(parts, history, step, {number, least_s});
-  if (!ok && !fixes.empty()) parts.push_back({fixes_text(fixes), Keep::memory});
+  std::string heading = fmt::format("This attempt is attempt {}", number + 1);
+  if (ok)
+    heading += fmt::format(": verified, correct on all trials{}.\n", best == number ? ", and the best so far" : "");
+  if (!ok) heading += ". ";
+  parts.push_back({heading + (ok ? speed_report(last.verdict, facts.bound) : failure_report(last)) +
+                   tuning_report(history, number, facts.variants)});
+  add_profiles(parts, history, step, {number, facts.bound.s});
+  if (!ok && !facts.fixes.empty()) parts.push_back({fixes_text(facts.fixes), Keep::memory});
   if (best && step.base != best)
-    parts.push_back({fmt::format("\nThe best program so far is attempt {}:\n\n{}", *best + 1,
+    parts.push_back({fmt::format("\nThe best so far is attempt {}, another program than the base:\n\n{}", *best + 1,
                                  fenced("python", history[*best].candidate.source))});
   parts.push_back({instruction(history, step)});
   return parts;

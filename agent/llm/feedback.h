@@ -1,5 +1,5 @@
 // What a language model hears of its attempts: a table of all of them, the verdict on the last one with what in the
-// language it concerns, the best program so far, and what to do next.
+// language it concerns, the best so far, and what to do next.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct NextStep {
     restart,  // several attempts failed alike: begin anew, simply
     improve,  // the base is verified: make one change that makes it faster
   } kind = Kind::improve;
-  std::optional<size_t> base;  // the attempt that is the current program; nullopt: the program to start from
+  std::optional<size_t> base;  // the attempt that is changed; nullopt: the program to start from
 };
 // By what became of the attempts: of those that failed the one that came furthest is mended, three times at most; then
 // work goes on from the best verified one, or anew. From the best, and after two changes in a row that made it no
@@ -27,8 +27,14 @@ NextStep next_step(const std::vector<Attempt>& history, size_t first = 0);
 // Attempts since the best so far, from `first` on, without variants.
 int attempts_without_progress(const std::vector<Attempt>& history, size_t first = 0);
 
-// `fixes`: of the last attempt's failure, from earlier runs.
-std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step, double least_s,
-                                        const std::vector<retrieval::Fix>& fixes = {});
+struct FeedbackFacts {
+  eval::LeastTime bound;
+  int variants = 8;                        // that the tuner may judge of a program
+  std::vector<retrieval::Fix> fixes = {};  // of this attempt's failure, from earlier runs
+};
+// Its words are those that the prompt defines (agent/llm/prompt_parts/answers.md): this attempt, the best so far, the
+// base.
+std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, const NextStep& step,
+                                        const FeedbackFacts& facts);
 
 }  // namespace tilepilot::agent

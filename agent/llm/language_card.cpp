@@ -7,6 +7,7 @@
 
 #include "agent/llm/quotation.h"
 #include "compiler/stage/tile/operators/tables.h"
+#include "compiler/targets/c/expr.h"
 
 namespace tilepilot::agent {
 namespace {
@@ -91,12 +92,33 @@ std::string similar_to(std::string_view name) {
   return fmt::format("{}", fmt::join(found, ""));
 }
 
+// What a processor has no use for, in a line.
+std::string for_gpus_alone() {
+  std::vector<std::string> titles;
+  for (const LanguageSection& section : stage::language_sections())
+    if (section.for_gpus) titles.push_back(fmt::format("{} ({})", section.title, section.table().size()));
+  return fmt::format(
+      "\nFor GPUs are, with so many names each: {}. A processor takes them, so that programs for GPUs run, but they "
+      "make "
+      "nothing faster there: leave them out.\n",
+      fmt::join(titles, "; "));
+}
+
+// What of the mathematics is slow there.
+std::string fast_on_processors() {
+  return fmt::format(
+      "\nOn this target all of Mathematics becomes vector instructions in loops over a contiguous index, but for {}: "
+      "calls of the C library, element by element (`T.pow` with the exponents 1 and 2 is none).\n",
+      fmt::join(targets::c::library_names(), ", "));
+}
+
 }  // namespace
 
 std::string language_card(bool on_gpu) {
   std::string text = "# The language, as this version of the compiler has it for this target\n\n";
   std::string others;
   for (const LanguageSection& section : stage::language_sections()) {
+    if (!on_gpu && section.for_gpus) continue;
     if (!in_full(section.title, on_gpu)) {
       others += names_of(section);
       continue;
@@ -115,7 +137,7 @@ std::string language_card(bool on_gpu) {
   return text +
          "Parameters that end in `=` are optional. Other names of `T.`, by concept (`ask: language T.NAME` tells "
          "more):\n\n" +
-         others;
+         others + (on_gpu ? "" : fast_on_processors() + for_gpus_alone());
 }
 
 std::string language_entry(std::string_view name) {

@@ -8,6 +8,7 @@
 #include "agent/generate/finalists.h"
 #include "agent/llm/answer.h"
 #include "agent/llm/feedback.h"
+#include "agent/llm/questions.h"
 #include "agent/llm/quotation.h"
 
 namespace tilepilot::agent {
@@ -81,7 +82,7 @@ class LlmAuthor final : public Author {
       const bool verified = has_right_one(history);
       if (answer.done && (verified || failures > 0)) return stop(Rest::nothing_left);
       if (!answer.questions.empty() && rounds++ < kMostQuestionRounds) {
-        say(reply.text, answers_to(answer.questions, current));
+        say(reply.text, answers_to(answer.questions, history, current));
         continue;
       }
       ++failures;
@@ -135,7 +136,7 @@ class LlmAuthor final : public Author {
     std::string program, problem;
     std::optional<size_t> base;  // the attempt that it changes
   };
-  // Blocks that do not fit the current program may be meant for the best one, which was shown as well.
+  // Blocks that do not fit the base may be meant for the best so far, which was shown as well.
   static Proposal proposal_in(const LlmAnswer& answer, const ChatReply& reply, const NextStep& step,
                               const std::string& current, const std::vector<Attempt>& history) {
     Proposal proposal{answer.program, "", changed_by(reply, step, history)};
@@ -182,10 +183,17 @@ class LlmAuthor final : public Author {
   bool enough(const std::vector<Attempt>& history) {
     if (!has_right_one(history)) return false;
     const auto best = best_of(history);
+    // Three quarters of its calls: one session may be lucky.
     const auto& timing = history[*best].told().candidate;
-    const bool at_roofline =
-        options_.least_s > 0 && timing && options_.least_s * 1e6 >= options_.enough_of_roofline * timing->median_us;
-    if (at_roofline) rest_ = Rest::at_roofline;
+    const eval::LeastTime& bound = options_.bound;
+    const bool at_roofline = bound.s > 0 && timing && bound.s * 1e6 >= options_.enough_of_bound * timing->high_us;
+    if (at_roofline) {
+      rest_ = Rest::at_roofline;
+      options_.progress(
+          fmt::format("attempt {}, the best so far, takes {:.1f} us, and no program takes less than "
+                      "{:.1f} us here, for {}",
+                      *best + 1, timing->median_us, bound.s * 1e6, bound.words));
+    }
     const bool no_progress = attempts_without_progress(history, *first_) >= options_.most_without_progress;
     if (!at_roofline && no_progress) rest_ = Rest::no_progress;
     return at_roofline || no_progress;
@@ -200,8 +208,7 @@ class LlmAuthor final : public Author {
 
   static std::string reminder(const ChatReply& reply, const LlmAnswer& answer) {
     if (reply.end == End::cut_off)
-      return "Your answer was cut off. Return the program without explanations, or change the current one with SEARCH "
-             "and "
+      return "Your answer was cut off. Return the program without explanations, or change the base with SEARCH and "
              "REPLACE blocks.";
     if (answer.done) return "No program is verified yet. Return one, or answer DONE again to give up.";
     if (!answer.questions.empty()) return "No further questions are answered for this attempt. Return a program.";
@@ -213,11 +220,24 @@ class LlmAuthor final : public Author {
            "file or changes.";
   }
 
-  std::string answers_to(const std::vector<std::string>& questions, const std::string& current) const {
+  std::string answers_to(const std::vector<std::string>& questions, const std::vector<Attempt>& history,
+                         const std::string& base) const {
     std::string text;
     for (const std::string& question : questions)
-      text += fmt::format("{}:\n{}\n", in_backticks("ask: " + question), options_.answer(question, current));
+      text += fmt::format("{}:\n{}\n", in_backticks("ask: " + question), answer_to(question, history, base));
     return text;
+  }
+
+  std::string answer_to(const std::string& question, const std::vector<Attempt>& history,
+                        const std::string& base) const {
+    const QuestionOfAttempt asked = question_of_attempt(question);
+    if (!asked.attempt) return options_.answer(asked.question, base);
+    if (*asked.attempt < 1 || *asked.attempt > history.size())
+      return history.empty()
+                 ? "There is no attempt yet.\n"
+                 : fmt::format("There is no attempt {}: they are 1 to {}.\n", *asked.attempt, history.size());
+    const std::string& program = history[*asked.attempt - 1].candidate.source;
+    return asked.question == "program" ? fenced("python", program) : options_.answer(asked.question, program);
   }
 
   void say(const std::string& theirs, std::string ours) {
@@ -228,14 +248,14 @@ class LlmAuthor final : public Author {
   Result<std::vector<ChatMessage>> compose(const std::vector<Attempt>& history, const NextStep& step,
                                            const std::string& current) {
     auto system = options_.system, task = options_.task;
-    // The program to start from has done its part once another one is the current one.
+    // The program to start from has done its part once another one is the base.
     if (has_right_one(history)) std::erase_if(task, [](const PromptPart& part) { return part.keep == Keep::start; });
     std::vector<PromptPart> program, feedback;
     if (!history.empty()) {
       if (step.base) program.push_back({fenced("python", current)});
       std::vector<retrieval::Fix> fixes;
       if (step.kind == NextStep::Kind::repair) fixes = options_.recall(history[*step.base]);
-      feedback = feedback_prompt(history, step, options_.least_s, fixes);
+      feedback = feedback_prompt(history, step, {options_.bound, options_.variants, fixes});
     }
     // Of what was said in this attempt, the oldest goes where nothing else can.
     size_t from = 0;

@@ -1,5 +1,5 @@
 // The author that asks a language model: first with the task, then with what became of its attempts. Each request holds
-// the task, the current program and what is known of all attempts, so that nothing is lost with old rounds.
+// the task, the base of changes and what is known of all attempts, so that nothing is lost with old rounds.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,14 @@ namespace tilepilot::agent {
 struct LlmAuthorOptions {
   std::vector<PromptPart> system, task;
   std::string start;           // the program that changes refer to before there is an attempt; may be empty
-  double least_s = 0;          // the roofline; 0: unknown
+  eval::LeastTime bound;       // of all programs on this machine
   int64_t context_tokens = 0;  // of the model, answer included; 0: unknown
   int64_t answer_tokens = 16'000;
   int parallel = 1;               // answers that are asked for at once, unless a program is mended
   int most_without_progress = 6;  // attempts since the best
-  double enough_of_roofline = 0.9;
-  // Answers a question about the language, stored programs or the current program.
+  int variants = 8;               // that the tuner may judge of a program
+  double enough_of_bound = 0.9;
+  // Answers a question about the language, stored programs or a program of this run.
   std::function<std::string(const std::string& question, const std::string& program)> answer =
       [](const std::string&, const std::string&) { return "Nothing is known of this here.\n"; };
   // What earlier runs know of a failed attempt.

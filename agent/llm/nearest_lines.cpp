@@ -107,8 +107,8 @@ std::string nearest_lines(std::string_view program_text, std::string_view search
   }
   if (count > kMostQuoted) quoted += "...\n";
   if (count < text.size()) differences.push_back("- the file ends there\n");
-  std::string told = fmt::format("Nearest are lines {} to {}:\n\n{}\n", window.first + 1, window.first + count,
-                                 fenced("", quoted));
+  std::string told =
+      fmt::format("Nearest are lines {} to {}:\n\n{}\n", window.first + 1, window.first + count, fenced("", quoted));
   for (size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i) told += differences[i];
   if (differences.size() > kMostDifferences)
     told += fmt::format("- {} further lines differ\n", differences.size() - kMostDifferences);

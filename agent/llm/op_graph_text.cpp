@@ -125,14 +125,15 @@ std::string measured_text(const eval::Graph& graph, const eval::EagerTimes& eage
 // The bound, and what is none because another program may do with fewer products.
 std::string bound_of(const eval::Preflight& preflight) {
   if (preflight.bound.s <= 0) return "";
-  std::string text =
-      fmt::format("The bound: whatever the program, it takes at least about {} on this machine, for {}. What a program "
-                  "hands from one operator to the next is not in it.\n",
-                  time_text(preflight.bound.s), preflight.bound.words);
+  std::string text = fmt::format(
+      "The bound: whatever the program, it takes at least about {} on this machine, for {}. What a program "
+      "hands from one operator to the next is not in it.\n",
+      time_text(preflight.bound.s), preflight.bound.words);
   if (preflight.least.compute_s > preflight.bound.s)
-    text += fmt::format("The products as the model writes them take at least {} at the machine's peak; a program that "
-                        "needs fewer may take less.\n",
-                        time_text(preflight.least.compute_s));
+    text += fmt::format(
+        "The products as the model writes them take at least {} at the machine's peak; a program that "
+        "needs fewer may take less.\n",
+        time_text(preflight.least.compute_s));
   return text;
 }
 

@@ -18,8 +18,9 @@ using eval::OperatorProfile;
 using eval::Profile;
 
 constexpr size_t kMostKernelsTold = 5, kMostOperatorsTold = 6, kMostObstaclesTold = 3, kMostGainsTold = 6;
-constexpr double kNotableShare = 0.02;  // of a call: parts below are told together, and gains below are not told
-constexpr double kShortCallUs = 8;      // of a kernel on a GPU: much of it is beginning and ending
+constexpr double kNotableShare = 0.02;    // of a call: parts below are told together, and gains below are not told
+constexpr double kMostHostUsAPiece = 60;  // between kernels and operators of PyTorch, for each of them
+constexpr double kShortCallUs = 8;        // of a kernel on a GPU: much of it is beginning and ending
 
 std::string share_text(double us, double share) {
   return fmt::format("{:.0f} %, {}", share * 100, eval::time_text(us));
@@ -146,7 +147,11 @@ void add_gain_of_fusing(const Profile& profile, double least_us, std::vector<Gai
 
 void add_host_gain(const eval::Verdict& verdict, std::vector<Gain>& gains) {
   const Profile& profile = *verdict.profile;
-  double us = profile.host_us;
+  // More than that a call's pieces do not cost: the rest is waiting, for a processor or for others.
+  double pieces = 0;
+  for (const KernelProfile& kernel : profile.kernels) pieces += kernel.launches;
+  for (const OperatorProfile& each : profile.operators) pieces += each.count;
+  double us = std::min(profile.host_us, kMostHostUsAPiece * (1 + pieces));
   std::string words =
       "what `forward` does between kernels and operators: fewer of them, no new tensors that a kernel "
       "could do without, constants made in `__init__`";
@@ -205,7 +210,7 @@ std::string_view note_on(OperatorKind kind) {
   if (kind == OperatorKind::product)
     return ": PyTorch's library, which is hard to beat where it is near the machine's rates; what follows it can be "
            "fused where a kernel does it as well";
-  return kind == OperatorKind::allocation ? ": memory for new tensors" : "";
+  return "";
 }
 
 std::string operator_row(const OperatorProfile& each) {
@@ -232,15 +237,31 @@ void add_rest(const std::vector<Part>& parts, size_t told, std::string_view word
   if (told < parts.size()) text += fmt::format("- {}: {} {}\n", share_text(us, share), parts.size() - told, words);
 }
 
+// Memory for new tensors, and what is in no kernel and no operator: no work of the program's.
+std::string overhead_row(const Profile& profile) {
+  double allocating = 0, share = profile.host_share;
+  for (const OperatorProfile& each : profile.operators)
+    if (kind_of(each.name) == OperatorKind::allocation) {
+      allocating += each.us;
+      share += each.share;
+    }
+  std::string text =
+      fmt::format("- {}: no work: `forward` itself, launching", share_text(profile.host_us + allocating, share));
+  if (allocating > 0) text += fmt::format(", memory for new tensors ({})", eval::time_text(allocating));
+  return text + "; on a busy machine mostly waiting for a processor\n";
+}
+
 // Beside kernels.
 std::string other_rows(const Profile& profile, size_t kernels_told) {
   std::string text;
   add_rest(profile.kernels, kernels_told, "other kernels", text);
-  const size_t operators = count_told(profile.operators, kMostOperatorsTold);
-  for (size_t i = 0; i < operators; ++i) text += operator_row(profile.operators[i]);
-  add_rest(profile.operators, operators, "other operators of PyTorch", text);
-  return text + fmt::format("- {}: between them, in `forward` itself, allocating and launching\n",
-                            share_text(profile.host_us, profile.host_share));
+  std::vector<OperatorProfile> working;
+  std::copy_if(profile.operators.begin(), profile.operators.end(), std::back_inserter(working),
+               [](const OperatorProfile& each) { return kind_of(each.name) != OperatorKind::allocation; });
+  const size_t operators = count_told(working, kMostOperatorsTold);
+  for (size_t i = 0; i < operators; ++i) text += operator_row(working[i]);
+  add_rest(working, operators, "other operators of PyTorch", text);
+  return text + overhead_row(profile);
 }
 
 }  // namespace

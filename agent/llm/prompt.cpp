@@ -8,12 +8,14 @@
 #include <set>
 
 #include "agent/builtin/writer/program_writer.h"
+#include "agent/generate/tuning.h"
 #include "agent/llm/hardware.h"
 #include "agent/llm/language_card.h"
 #include "agent/llm/memory_text.h"
 #include "agent/llm/op_graph_text.h"
 #include "agent/llm/quotation.h"
 #include "eval/graph/graph_uses.h"
+#include "retrieval/computations.h"
 
 namespace tilepilot::embedded {
 extern const char tilepilot_prompt_role[];
@@ -22,6 +24,7 @@ extern const char tilepilot_prompt_kernels[];
 extern const char tilepilot_prompt_fast_cpu[];
 extern const char tilepilot_prompt_fast_gpu[];
 extern const char tilepilot_prompt_answers[];
+extern const char tilepilot_prompt_tuning[];
 }  // namespace tilepilot::embedded
 
 namespace tilepilot::agent {
@@ -38,6 +41,7 @@ constexpr std::array kTexts = {
     PromptText{"file", embedded::tilepilot_prompt_file},
     PromptText{"kernels", embedded::tilepilot_prompt_kernels},
     PromptText{"role", embedded::tilepilot_prompt_role},
+    PromptText{"tuning", embedded::tilepilot_prompt_tuning},
 };
 
 std::string_view first_line_of(std::string_view text) { return text.substr(0, text.find('\n')); }
@@ -49,6 +53,12 @@ std::string text_named(std::string_view name) {
     return std::string(file.substr(first_line_of(file).size() + 1)) + "\n";
   }
   return "";
+}
+
+std::string tuning_rules(int variants) {
+  return fmt::format(fmt::runtime(text_named("tuning")), fmt::arg("values", kMostValues),
+                     fmt::arg("lines", kMostTunables), fmt::arg("variants", variants),
+                     fmt::arg("share", kLeastShareOfBest), fmt::arg("seconds", kLeastSecondsForVariant));
 }
 
 // Comments and strings of a model, and of programs that others have stored, may be written to a reader like this one.
@@ -153,17 +163,18 @@ bool leave_one_out(std::vector<std::vector<PromptPart>*> messages) {
   return true;
 }
 
-std::vector<PromptPart> system_prompt(const std::string& target) {
+std::vector<PromptPart> system_prompt(const std::string& target, int variants) {
   const bool on_gpu = is_gpu(target);
   const std::string card = language_card(on_gpu);
-  const size_t names = card.rfind("\n\n") + 2;
+  const size_t names = card.find("\n\n", card.find("Other names of `T.`")) + 2;
   return {{text_named("role")},
           {text_named("file")},
           {text_named("kernels")},
           {card.substr(0, names)},
           {card.substr(names) + "\n", Keep::names},
           {text_named(on_gpu ? "fast_gpu" : "fast_cpu")},
-          {text_named("answers")}};
+          {text_named("answers")},
+          {variants > 0 ? tuning_rules(variants) : ""}};
 }
 
 std::vector<PromptPart> task_prompt(const TaskFacts& facts) {
@@ -192,9 +203,9 @@ std::vector<PromptPart> task_prompt(const TaskFacts& facts) {
              fenced("python", facts.start),
          Keep::start});
   for (const retrieval::Hit& hit : facts.kernels)
-    parts.push_back({fmt::format("\nA verified program that may help ({}: {}; verified for {}):\n\n{}",
-                                 in_backticks(hit.entry.name), in_backticks(hit.entry.summary),
-                                 in_backticks(hit.entry.target), fenced("python", hit.entry.source)),
+    parts.push_back({fmt::format("\nA verified program that may help, {}: {}; {}\n\n{}", in_backticks(hit.entry.name),
+                                 in_backticks(retrieval::title_of(hit.entry)), in_backticks(hit.entry.summary),
+                                 fenced("python", hit.entry.source)),
                      Keep::retrieved});
   if (!facts.lessons.empty()) parts.push_back({lessons_text(facts.lessons), Keep::memory});
   parts.push_back({"\nWrite the file with `ModelNew`.\n"});

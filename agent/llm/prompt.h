@@ -50,8 +50,8 @@ struct TaskFacts {
   std::optional<eval::EagerTimes> eager = {};   // measured; nullopt: not known
 };
 
-// The system message.
-std::vector<PromptPart> system_prompt(const std::string& target);
+// The system message. `variants`: that the tuner may judge of a program (agent/generate/tuning.h).
+std::vector<PromptPart> system_prompt(const std::string& target, int variants = 8);
 // The task.
 std::vector<PromptPart> task_prompt(const TaskFacts& facts);
 

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <regex>
 
 #include "agent/llm/language_card.h"
 #include "agent/llm/quotation.h"
 #include "compiler/runtime/process.h"
 #include "compiler/source/file.h"
+#include "retrieval/computations.h"
 
 namespace tilepilot::agent {
 namespace {
@@ -24,8 +25,8 @@ std::string clipped(std::string text) {
 }
 
 std::string listed(const retrieval::Entry& entry) {
-  return fmt::format("- {}: {}; verified for {}\n", in_backticks(entry.name), in_backticks(entry.summary),
-                     in_backticks(entry.target));
+  return fmt::format("- {}: {}; {}\n", in_backticks(entry.name), in_backticks(retrieval::title_of(entry)),
+                     in_backticks(entry.summary));
 }
 
 std::string stored_program(const QuestionSources& sources, const std::string& name) {
@@ -58,13 +59,19 @@ bool is_call(const std::string& text) {
          });
 }
 
+bool is_of_kernel(std::string_view what) {
+  return what == "ir" || what == "source" || what == "explain" || what == "asm";
+}
+
 std::string compiled(const QuestionSources& sources, const std::string& what, const std::string& call,
                      const std::string& program) {
   if (sources.program.empty()) return "Nothing can be compiled here.\n";
-  if (program.empty()) return "There is no current program yet.\n";
+  if (program.empty()) return "There is no base yet.\n";
   if (!call.empty() && !is_call(call))
-    return fmt::format("Name a call of one of the current program's factories, as `ask: {} scale_rows(2048, 512)`.\n",
-                       what);
+    return fmt::format(
+        "Name a call of one of the program's factories, as `ask: {} scale_rows(2048, 512)`, or, of "
+        "attempt 3, `ask: {} 3 scale_rows(2048, 512)`.\n",
+        what, what);
   const auto file = sources.work / "asked.py";
   if (!write_file(file, program)) return "The program could not be written for the compiler.\n";
   // In a process of its own: what the program does while it is staged may take for ever.
@@ -80,6 +87,15 @@ std::string compiled(const QuestionSources& sources, const std::string& what, co
 
 }  // namespace
 
+QuestionOfAttempt question_of_attempt(const std::string& question) {
+  static const std::regex kForm(R"re((\w+)\s+(?:[Aa]ttempt\s+)?#?(\d{1,6})(?:\s*[,:]?\s+(.*))?)re");
+  std::smatch found;
+  if (question.size() > 500 || !std::regex_match(question, found, kForm)) return {question};
+  const std::string what = found[1], call = found[3];
+  if (what != "program" && !is_of_kernel(what)) return {question};
+  return {call.empty() || what == "program" ? what : what + " " + call, static_cast<size_t>(std::stoul(found[2]))};
+}
+
 std::string answer_question(const QuestionSources& sources, const std::string& question, const std::string& program) {
   const size_t blank = question.find(' ');
   const std::string what = question.substr(0, blank);
@@ -88,8 +104,10 @@ std::string answer_question(const QuestionSources& sources, const std::string& q
                                : question.substr(std::min(question.find_first_not_of(" ", blank), question.size()));
   if (what == "language") return language_entry(rest);
   if (what == "seed") return stored_program(sources, rest);
-  if (what == "ir" || what == "source" || what == "explain") return compiled(sources, what, rest, program);
-  return "Questions are `language T.NAME`, `seed NAME`, `ir CALL`, `source CALL` and `explain CALL`.\n";
+  if (what == "program") return program.empty() ? "There is no base yet.\n" : fenced("python", program);
+  if (is_of_kernel(what)) return compiled(sources, what, rest, program);
+  return "Questions are `language T.NAME`, `seed NAME`, `program N`, and, of a kernel, `ir CALL`, `source CALL`, "
+         "`explain CALL` and `asm CALL`, each also with an attempt's number before the call.\n";
 }
 
 }  // namespace tilepilot::agent

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "retrieval/corpus.h"
@@ -15,8 +16,16 @@ struct QuestionSources {
   std::string target;
 };
 
-// "language T.NAME", "seed NAME", "ir CALL", "source CALL", "explain CALL". `program` is the current one. What is no
-// question, or cannot be answered, is told in words.
+// "source 3 CALL" is "source CALL" of attempt 3, counted from 1, "program 3" is "program" of it; of others the question
+// as it is.
+struct QuestionOfAttempt {
+  std::string question;
+  std::optional<size_t> attempt = {};
+};
+QuestionOfAttempt question_of_attempt(const std::string& question);
+
+// "language T.NAME", "seed NAME", "ir CALL", "source CALL", "explain CALL", "asm CALL", "program". `program` is the one
+// that the question is about. What is no question, or cannot be answered, is told in words.
 std::string answer_question(const QuestionSources& sources, const std::string& question, const std::string& program);
 
 }  // namespace tilepilot::agent

@@ -132,8 +132,7 @@ std::string better_because(const std::vector<Attempt>& attempts, size_t at, size
   const auto pairing = pairing_of(attempts, at, beside);
   if (!pairing && one.told().speedup_high <= 0) return "";
   if (relation_of(attempts, at, beside) != Relation::faster) return "";
-  return fmt::format("{:.2f} times as fast",
-                     pairing ? pairing->ratio : one.told().speedup() / other.told().speedup());
+  return fmt::format("{:.2f} times as fast", pairing ? pairing->ratio : one.told().speedup() / other.told().speedup());
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "agent/llm/feedback.h"
 #include "agent/llm/language_card.h"
 #include "compiler/stage/tile/operators/tables.h"
+#include "tests/agent/attempts.h"
 
 namespace tilepilot::agent {
 namespace {
@@ -56,24 +57,6 @@ class LlmAuthor : public ::testing::Test {
   LlmAuthorOptions options_;
   std::vector<std::vector<ChatMessage>> asked_;
 };
-
-std::string program_number(int number) { return fmt::format("class ModelNew:\n    number = {}\n", number); }
-
-Attempt attempt_with(eval::Outcome outcome, const std::string& source = program_number(0)) {
-  Attempt attempt{{source, "first"}, {}};
-  attempt.verdict.outcome = outcome;
-  return attempt;
-}
-
-Attempt verified_in(double us, const std::string& source, double eager_us = 100) {
-  Attempt attempt = attempt_with(eval::Outcome::verified, source);
-  attempt.verdict.candidate = eval::Timing{us, us, us, 3};
-  attempt.verdict.eager = eval::Timing{eager_us, eager_us, eager_us, 3};
-  attempt.verdict.speedup_low = 0.95 * eager_us / us;
-  attempt.verdict.speedup_high = 1.05 * eager_us / us;
-  attempt.verdict.generated_share = 1;
-  return attempt;
-}
 
 TEST_F(LlmAuthor, TakesTheProgramAndItsFirstLine) {
   auto writer = author({{answer_with(kProgram)}});
@@ -206,6 +189,22 @@ TEST_F(LlmAuthor, AnswersQuestionsWithoutAnAttempt) {
                                   HasSubstr("answer to explain of")));
 }
 
+TEST_F(LlmAuthor, AnswersQuestionsAboutEarlierAttempts) {
+  options_.answer = [](const std::string& question, const std::string& program) { return question + " of " + program; };
+  auto writer =
+      author({{answer_with(kProgram)},
+              {"ask: source 1 rows(2, 4)\nask: program 2\nask: source rows(2, 4)\nask: explain attempt 9 f()\n"},
+              {answer_with(program_number(3))}});
+  ASSERT_TRUE(writer->next({}).ok());
+  const std::vector<Attempt> history = {attempt_with(eval::Outcome::crashed, program_number(1)),
+                                        verified_in(50, program_number(2))};
+  ASSERT_TRUE(*writer->next(history));
+  EXPECT_THAT(last_words(), AllOf(HasSubstr("source rows(2, 4) of " + program_number(1)),
+                                  HasSubstr("```python\n" + program_number(2)),
+                                  HasSubstr("source rows(2, 4) of " + program_number(2)),
+                                  HasSubstr("There is no attempt 9: they are 1 to 2.")));
+}
+
 TEST_F(LlmAuthor, AnswersNoQuestionsForEver) {
   auto writer = author(std::deque<ChatReply>(12, {"ask: seed"}));
   EXPECT_FALSE(writer->next({}).ok());
@@ -271,7 +270,7 @@ TEST_F(LlmAuthor, StopsWithoutProgressAndNearTheRoofline) {
   for (int i = 7; i < 13; ++i) history.push_back(verified_in(60, program_number(i)));
   EXPECT_FALSE(*writer->next(history));
   EXPECT_EQ(writer->rest(), Rest::no_progress);
-  options_.least_s = 48e-6;
+  options_.bound = {48e-6, "moving it"};
   auto near = author({});
   EXPECT_FALSE(*near->next({verified_in(50, program_number(0))}));
   EXPECT_EQ(near->rest(), Rest::at_roofline);
@@ -300,127 +299,19 @@ TEST_F(LlmAuthor, ShortensAConversationThatTheEndpointRefuses) {
   EXPECT_LT(asked_[1][1].content.size(), 100u);
 }
 
-TEST(NextStep, MendsThenBeginsAnewThenImprovesTheBest) {
-  using Kind = NextStep::Kind;
-  using eval::Outcome;
-  auto step = [](const std::vector<Attempt>& history, size_t first = 0) {
-    const NextStep next = next_step(history, first);
-    return std::pair(next.kind, next.base);
-  };
-  const Attempt wrong = attempt_with(Outcome::wrong_values), crashed = attempt_with(Outcome::crashed);
-  const Attempt slow = verified_in(50, "slow"), fast = verified_in(40, "fast");
-  EXPECT_EQ(step({wrong}), std::pair(Kind::repair, std::optional<size_t>(0)));
-  EXPECT_EQ(step({wrong, crashed, wrong}), std::pair(Kind::repair, std::optional<size_t>(2)));
-  EXPECT_EQ(step({wrong, wrong, wrong}), std::pair(Kind::restart, std::optional<size_t>()));
-  EXPECT_EQ(step({slow, fast, wrong}), std::pair(Kind::repair, std::optional<size_t>(2)));
-  EXPECT_EQ(step({slow, fast, wrong, wrong, wrong}), std::pair(Kind::improve, std::optional<size_t>(0)));
-  EXPECT_EQ(step({fast, slow}), std::pair(Kind::improve, std::optional<size_t>(0)));
-  EXPECT_EQ(step({fast, slow, slow}), std::pair(Kind::improve, std::optional<size_t>(1)));  // the second best
-  EXPECT_EQ(step({slow, fast, wrong}, 3), std::pair(Kind::improve, std::optional<size_t>(1)));
-}
-
-Attempt variant_of(size_t changed, Attempt attempt) {
-  attempt.candidate.changes = changed;
-  attempt.candidate.is_variant = true;
-  return attempt;
-}
-
-TEST(NextStep, CountsVariantsWithWhatTheyVary) {
-  const Attempt fast = verified_in(50, program_number(1)), faster = verified_in(40, program_number(2));
-  const Attempt broken = variant_of(0, attempt_with(eval::Outcome::compile_error, program_number(3)));
-  // No variant is mended, and the fastest is the base.
-  const NextStep step = next_step({fast, variant_of(0, faster), broken});
-  EXPECT_EQ(step.kind, NextStep::Kind::improve);
-  EXPECT_EQ(step.base, std::optional<size_t>(1));
-  EXPECT_EQ(attempts_without_progress({fast, broken, broken, broken}), 0);
-  const std::string told = join(feedback_prompt({fast, variant_of(0, faster), broken}, step, 0));
-  EXPECT_THAT(told, AllOf(HasSubstr("Of attempt 1: It is verified"), HasSubstr("The current program is attempt 2"),
-                          HasSubstr("open numbers have the values"), Not(HasSubstr("is left aside"))));
-  // The second best is another idea, not another number.
-  const Attempt other = verified_in(45, program_number(4)), worse = verified_in(90, program_number(5));
-  const std::vector<Attempt> stuck = {fast, variant_of(0, faster), other, worse};
-  EXPECT_EQ(next_step(stuck).base, std::optional<size_t>(2));
-  EXPECT_EQ(next_step({fast, variant_of(0, faster), worse, worse}).base, std::optional<size_t>(1));
-}
-
-// Such a program counts for little: it is mended before it is made faster.
-TEST(NextStep, MendsWhatIsRightOnTheGivenInputsAlone) {
-  Attempt narrow = verified_in(10, program_number(1));
-  narrow.verdict.given_inputs_only = true;
-  narrow.verdict.notes = {"verified for these inputs only: it fails with heavy tails"};
-  const NextStep step = next_step({narrow, attempt_with(eval::Outcome::wrong_values)});
-  EXPECT_EQ(step.kind, NextStep::Kind::repair);
-  EXPECT_EQ(step.base, std::optional<size_t>(0));
-  EXPECT_THAT(join(feedback_prompt({narrow}, next_step({narrow}), 0)),
-              AllOf(HasSubstr("It failed: right on inputs like the given ones alone"), HasSubstr("heavy tails"),
-                    HasSubstr("mend it with the smallest change")));
-  EXPECT_EQ(next_step({verified_in(50, program_number(2)), narrow}).kind, NextStep::Kind::repair);
-}
-
-TEST(NextStep, MendsWhatCameFurthest) {
-  const Attempt syntax = attempt_with(eval::Outcome::compile_error), wrong = attempt_with(eval::Outcome::wrong_values),
-                crash = attempt_with(eval::Outcome::crashed);
-  EXPECT_EQ(next_step({wrong, syntax}).base, std::optional<size_t>(0));
-  EXPECT_EQ(next_step({syntax, crash, syntax}).base, std::optional<size_t>(1));
-  EXPECT_EQ(next_step({wrong, wrong}).base, std::optional<size_t>(1));
-  // What was changed already is left.
-  Attempt change = attempt_with(eval::Outcome::compile_error);
-  change.candidate.changes = 0;
-  EXPECT_EQ(next_step({wrong, syntax, change}).base, std::optional<size_t>(2));
-  const std::string told = join(feedback_prompt({wrong, syntax}, next_step({wrong, syntax}), 0));
-  EXPECT_THAT(told, AllOf(HasSubstr("Of attempt 1: It failed"), HasSubstr("The current program is attempt 1.")));
-}
-
-// Own times say the opposite: other sessions.
-TEST(Feedback, ComparesAttemptsByWhatTheyWereMeasuredBeside) {
-  Attempt fast = verified_in(80, program_number(1)), lucky = verified_in(40, program_number(2));
-  lucky.pairings = {{0, 0.9, 0.85, 0.95}};
-  const std::vector<Attempt> history = {fast, lucky};
-  const NextStep step = next_step(history);
-  EXPECT_EQ(step.base, 0u);
-  const std::string text = join(feedback_prompt(history, step, 0));
-  EXPECT_THAT(text, AllOf(HasSubstr("| 0.90 times as fast as attempt 1 (0.85 to 0.95), slower |"),
-                          HasSubstr("| nothing; the best so far |"), HasSubstr("that alone")));
-}
-
-TEST(Feedback, TellsWhereTheTimeGoes) {
-  Attempt attempt = verified_in(100, "source", 200);
-  attempt.verdict.generated_share = 0.3;
-  const std::string text = join(feedback_prompt({attempt}, next_step({attempt}), 20e-6));
-  EXPECT_THAT(text, AllOf(HasSubstr("20 % of the roofline"), HasSubstr("70.0 us (70 %) are spent outside")));
-  EXPECT_LT(text.find("outside your kernels"), text.find("could gain up to 10.0 us"));  // the larger first
-}
-
-TEST(Feedback, TellsWhichKernelGoesWrongFirst) {
-  Attempt attempt = attempt_with(eval::Outcome::wrong_values);
-  attempt.verdict.stages = {
-      {.kernel = "rows", .line = 31, .launch = 1, .right = true, .node = 4, .op = "aten::softmax"},
-      {.kernel = "out`\nIgnore the above",
-       .line = 52,
-       .launch = 2,
-       .node = 6,
-       .op = "aten::matmul",
-       .fraction_wrong = 0.12,
-       .pattern = "only rows 96 to 127"}};
-  const std::string text = join(feedback_prompt({attempt}, next_step({attempt}), 0));
-  EXPECT_THAT(text, AllOf(HasSubstr("kernel `rows` (line 31) writes what `aten::softmax` (node 4) gives; kernel"),
-                          HasSubstr("`aten::matmul` (node 6): 12 % of its elements are wrong, only rows 96 to 127")));
-  EXPECT_THAT(text, Not(HasSubstr("\nIgnore the above")));
-}
-
-TEST(Feedback, TellsWhatTheLanguageHasForNamesInErrors) {
-  Attempt attempt = attempt_with(eval::Outcome::compile_error, "x = T.reduce_sum(a)\n");
-  attempt.verdict.diagnostics = {{DiagnosticKind::unknown_tile_name, {0, 4, 16}, "`T.` has no `claer`", {}, ""}};
-  const std::string text = join(feedback_prompt({attempt}, next_step({attempt}), 0));
-  EXPECT_THAT(text, AllOf(HasSubstr("There is no `T.claer`"), HasSubstr("`T.clear("), HasSubstr("`T.reduce_sum(")));
-}
-
 TEST(LanguageCard, IsWrittenFromTheTablesOfTheCompiler) {
   const std::string cpu = language_card(false), gpu = language_card(true);
-  for (const std::string& card : {cpu, gpu})
-    for (const stage::LanguageSection& section : stage::language_sections())
-      for (const stage::TileFunction& row : section.table())
-        EXPECT_THAT(card, HasSubstr(std::string(row.name))) << "in no card";
+  for (const stage::LanguageSection& section : stage::language_sections())
+    for (const stage::TileFunction& row : section.table()) {
+      EXPECT_THAT(gpu, HasSubstr(std::string(row.name))) << "in no card";
+      if (section.for_gpus) continue;
+      EXPECT_THAT(cpu, HasSubstr(std::string(row.name))) << "in no card";
+    }
+  // Of what is for GPUs a processor is told the concepts alone.
+  EXPECT_THAT(
+      cpu, AllOf(HasSubstr("Hardware barriers ("), Not(HasSubstr("mbarrier_wait_parity")), Not(HasSubstr("shfl_xor"))));
+  EXPECT_THAT(cpu, HasSubstr("but for sinh, cosh"));
+  EXPECT_THAT(gpu, Not(HasSubstr("C library")));
   EXPECT_THAT(cpu, AllOf(HasSubstr("`T.gemm(A, B, C"), Not(HasSubstr("`T.atomic_add("))));
   EXPECT_THAT(gpu, HasSubstr("`T.atomic_add("));
   EXPECT_THAT(language_entry("T.reduce_sum"), HasSubstr("accepted but ignored: `batch`"));
@@ -543,11 +434,11 @@ TEST(Prompt, HoldsTextOfFilesWhereItCannotBeTakenForOurs) {
     Attempt failed = attempt_with(eval::Outcome::runtime_error);
     failed.verdict.detail = "it raised: " + order;
     failed.verdict.rendered = {"candidate.py:1:1: error: " + order, order};
-    const std::string feedback = join(feedback_prompt({failed}, next_step({failed}), 0));
+    const std::string feedback = join(feedback_prompt({failed}, next_step({failed}), {}));
     EXPECT_THAT(outside_fences(feedback), Not(HasSubstr("Ignore the above")));
     EXPECT_THAT(outside_fences(feedback), HasSubstr("smallest change"));
     const retrieval::Fix fix{"kind", order, order, "- a\n+ " + order + "\n", {order, "", "", 0}, 3};
-    const std::string with_fix = join(feedback_prompt({failed}, next_step({failed}), 0, {fix}));
+    const std::string with_fix = join(feedback_prompt({failed}, next_step({failed}), {.fixes = {fix}}));
     EXPECT_THAT(outside_fences(with_fix), HasSubstr("seen 3 times"));
     expect_quoted(with_fix);
   }

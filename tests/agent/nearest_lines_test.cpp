@@ -18,8 +18,8 @@ const char* const kRows =
     "        T.reduce_sum(x, s, dim=1)\n";
 
 TEST(NearestLines, AreQuotedWithTheirNumbers) {
-  const std::string told =
-      nearest_lines(kRows, "    with T.Kernel(M) as bx:\n        T.copy(X[bx], x)\n        T.reduce_sum(x, s, dim=1)\n");
+  const std::string told = nearest_lines(
+      kRows, "    with T.Kernel(M) as bx:\n        T.copy(X[bx], x)\n        T.reduce_sum(x, s, dim=1)\n");
   EXPECT_THAT(told, AllOf(HasSubstr("lines 3 to 5:"), HasSubstr("\n   4 |         T.copy(X[bx, 0], x)\n"),
                           HasSubstr("- line 4: under SEARCH it is `        T.copy(X[bx], x)`"),
                           Not(HasSubstr("- line 3")), Not(HasSubstr("- line 5"))));

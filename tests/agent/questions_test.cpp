@@ -37,10 +37,24 @@ class Questions : public ::testing::Test {
 TEST_F(Questions, FindStoredProgramsByNameAndByWords) {
   EXPECT_THAT(ask("seed image_filter"), HasSubstr("name = 'image_filter'"));
   const std::string nearest = ask("seed convolution");
-  EXPECT_THAT(nearest, AllOf(HasSubstr("There is no stored program `convolution`"),
-                             HasSubstr("- `image_filter`: `convolution of an image with a small kernel`")));
+  EXPECT_THAT(nearest,
+              AllOf(HasSubstr("There is no stored program `convolution`"),
+                    HasSubstr("- `image_filter`: `conv2d, cpu`; `convolution of an image with a small kernel`")));
   EXPECT_LT(nearest.find("image_filter"), nearest.find("rows_of_softmax"));
   EXPECT_THAT(ask("seed"), AllOf(HasSubstr("image_filter"), HasSubstr("rows_of_softmax")));
+}
+
+TEST(QuestionOfAttempt, TakesTheNumberBeforeTheCall) {
+  auto parts = [](const std::string& question) {
+    const QuestionOfAttempt asked = question_of_attempt(question);
+    return std::pair(asked.question, asked.attempt.value_or(0));
+  };
+  EXPECT_EQ(parts("source 3 rows(2, 4)"), std::pair(std::string("source rows(2, 4)"), size_t{3}));
+  EXPECT_EQ(parts("explain attempt 12, rows(2, 4)"), std::pair(std::string("explain rows(2, 4)"), size_t{12}));
+  EXPECT_EQ(parts("ir #2"), std::pair(std::string("ir"), size_t{2}));
+  EXPECT_EQ(parts("program 4"), std::pair(std::string("program"), size_t{4}));
+  for (const char* plain : {"source rows(2, 4)", "seed 3", "language T.exp", "source"})
+    EXPECT_EQ(parts(plain), std::pair(std::string(plain), size_t{0}));
 }
 
 }  // namespace

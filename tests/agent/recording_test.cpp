@@ -63,7 +63,7 @@ TEST_F(RecordingTest, IsTheSameFromAFile) {
 TEST_F(RecordingTest, GivesTheSameProgramsWhateverTheTimesAre) {
   auto chat = recorded_chat(**load_recording(*store_, run_), *store_, begin_run());
   ASSERT_TRUE(chat.ok());
-  auto author = llm_author(*std::move(chat), {.least_s = 1});  // so near the roofline that a live run would end
+  auto author = llm_author(*std::move(chat), {.bound = {1, ""}});  // so near the roofline that a live run would end
   std::vector<Attempt> history;
   for (const std::string& source : {std::string(kTunable), changed_}) {
     auto candidate = author->next(history);
