@@ -136,8 +136,8 @@ TEST_F(LanguageModel, PromptIsWhatIsSent) {
   generate({model("matmul"), "-o", "out.py", "--llm-url", server.url(), "--llm-model", "test"}, 1);
   EXPECT_EQ(prompt["request"], server.requests().at(0));
   EXPECT_THAT(prompt["messages"][1]["content"].get<std::string>(),
-              AllOf(HasSubstr("matmul("), HasSubstr("FLOP"), HasSubstr("The bound: whatever the program"), HasSubstr("GB/s"),
-                    HasSubstr("a call of eager takes"), HasSubstr("% in `matmul`")));
+              AllOf(HasSubstr("matmul("), HasSubstr("FLOP"), HasSubstr("The bound: whatever the program"),
+                    HasSubstr("GB/s"), HasSubstr("a call of eager takes"), HasSubstr("% in `matmul`")));
   auto shorter = tilepilot({"prompt", model("matmul"), "--target", "cpu", "--llm-context", "14000", "--json"});
   EXPECT_GT(json::parse(shorter.out)["left_out"], 0);
 }
