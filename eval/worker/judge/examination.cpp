@@ -371,10 +371,6 @@ class Examination {
   // for the given inputs only.
   bool run_stress_trials() {
     const size_t count = side_.stress_count();
-    if (auto& untried = side_.untried_stress(); !untried.empty())
-      verdict_.notes.push_back(fmt::format("not tried, for time: {}", fmt::join(untried, ", ")));
-    if (auto& none = side_.stress_without_numbers(); !none.empty())
-      verdict_.notes.push_back(fmt::format("not tried, as the model gives no numbers then: {}", fmt::join(none, ", ")));
     const auto& told = side_.stress_notes();
     verdict_.notes.insert(verdict_.notes.end(), told.begin(), told.end());
     if (count == 0) return true;

@@ -66,11 +66,8 @@ class ReferenceSide {
   // Whether eager's output shares memory with an input or weight.
   bool output_may_alias(size_t output) const { return aliases_[output]; }
   const std::vector<std::string>& notes() const { return notes_; }
-  // Kinds of stress for which there was no time, and those with which the model gives no numbers; known once
+  // What stress could not show: kinds for which there was no time, or with which the model gives no numbers; known once
   // stress_count() is.
-  const std::set<std::string>& untried_stress() const { return untried_; }
-  const std::set<std::string>& stress_without_numbers() const { return without_numbers_; }
-  // What stress could not show; known likewise.
   const std::vector<std::string>& stress_notes() const { return stress_notes_; }
   // Whether its outputs are more than what roundings have left.
   bool is_decisive(const StressTrial& stress) const;
@@ -152,7 +149,6 @@ class ReferenceSide {
   };
   mutable bool stress_is_known_ = false;
   mutable std::vector<KeptStress> stress_;
-  mutable std::set<std::string> untried_, without_numbers_;  // kinds of stress
   mutable std::vector<std::string> stress_notes_;
   mutable std::vector<std::shared_ptr<const Trial>> chain_;
 };

@@ -64,8 +64,8 @@ State exact_state(const State& state, double epsilon, uint64_t seed, c10::Device
 std::vector<int64_t> rare_places(const at::Tensor& tensor) {
   constexpr int64_t kMost = 16, kOneIn = 8;
   if (!tensor.defined() || tensor.dim() != 1 || tensor.numel() < kOneIn || tensor.is_complex()) return {};
-  const at::Tensor usual = std::get<0>(tensor.to(at::kDouble).mode());
-  const at::Tensor places = tensor.to(at::kDouble).ne(usual).nonzero().flatten();
+  const at::Tensor values = tensor.to(at::kDouble), usual = std::get<0>(values.mode());
+  const at::Tensor places = values.ne(usual).nonzero().flatten();
   if (places.numel() * kOneIn > tensor.numel()) return {};
   std::vector<int64_t> some;
   const int64_t step = std::max<int64_t>(1, places.numel() / kMost);

@@ -159,6 +159,7 @@ std::string WeightSets::leave_out_unfit(const Fits& fits) {
 }
 
 bool WeightSets::leave_out_of(int set, const Fits& fits) {
+  if (set == kNearlyThere) return false;  // counters alone change
   Unmoved& unmoved = unmoved_in_[set];
   if (fits(set)) return true;
   find_unmoved(set, fits, unmoved);
