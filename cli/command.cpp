@@ -70,6 +70,13 @@ void Session::answer(const std::string& line) const {
   if (!common.json) fmt::print(output_is_taken ? stderr : stdout, "{}\n", line);
 }
 
+int Session::finish_text(std::string text) const {
+  while (text.ends_with('\n')) text.pop_back();  // the answer ends its line
+  answer(text);
+  finish({{"ok", true}, {"text", text}});
+  return kDone;
+}
+
 void Session::finish(const json& object) const {
   if (!common.json) return;
   json whole = object;

@@ -55,6 +55,8 @@ class Session {
   void answer(const std::string& line) const;
   // The one JSON object on standard output, if --json.
   void finish(const nlohmann::json& object) const;
+  // A text is all of the answer; `text` in the JSON object. Gives the exit code.
+  int finish_text(std::string text) const;
   // Prints errors on standard error, --quiet or not, and gives them for the JSON object.
   nlohmann::json explain(const Diagnostic& error) const;
   nlohmann::json explain(const DiagnosticList& errors) const;

@@ -89,7 +89,7 @@ struct StageCheck {
 
 // How many times as fast a program is as another one that was timed in the same rounds.
 struct PairedRatio {
-  int other = 0;  // its place among the requests of the comparison
+  size_t other = 0;  // its place among the requests of the comparison
   double ratio = 0;
   double low = 0, high = 0;  // 95 % confidence interval
 };
@@ -160,6 +160,8 @@ struct Verdict {
   const CompiledTiming* best_compiled() const;
 };
 nlohmann::json to_json(const Verdict& verdict);
+nlohmann::json to_json(const std::vector<PairedRatio>& ratios);
+std::vector<PairedRatio> paired_ratios_from_json(const nlohmann::json& list);  // throws json::exception
 // May throw what nlohmann::json throws on another shape.
 Verdict verdict_from_json(const nlohmann::json& json);
 

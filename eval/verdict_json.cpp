@@ -130,22 +130,6 @@ GpuState read_state(const json& node) {
           .samples = node.at("samples")};
 }
 
-json paired_json(const std::vector<PairedRatio>& ratios) {
-  json list = json::array();
-  for (const PairedRatio& each : ratios)
-    list.push_back({{"other", each.other}, {"ratio", each.ratio}, {"interval", {each.low, each.high}}});
-  return list;
-}
-
-std::vector<PairedRatio> read_paired(const json& list) {
-  std::vector<PairedRatio> ratios;
-  for (const json& each : list) {
-    auto& interval = each.at("interval");
-    ratios.push_back({each.at("other"), each.at("ratio"), interval.at(0), interval.at(1)});
-  }
-  return ratios;
-}
-
 json error_json(const OutputError& error) {
   return {{"trial", error.trial},
           {"output", error.output},
@@ -224,6 +208,22 @@ Diagnostic diagnostic_from_json(const json& node) {
   return std::move(diagnostic.with_hint(node.at("hint")));
 }
 
+json to_json(const std::vector<PairedRatio>& ratios) {
+  json list = json::array();
+  for (const PairedRatio& each : ratios)
+    list.push_back({{"other", each.other}, {"ratio", each.ratio}, {"interval", {each.low, each.high}}});
+  return list;
+}
+
+std::vector<PairedRatio> paired_ratios_from_json(const json& list) {
+  std::vector<PairedRatio> ratios;
+  for (const json& each : list) {
+    auto& interval = each.at("interval");
+    ratios.push_back({each.at("other"), each.at("ratio"), interval.at(0), interval.at(1)});
+  }
+  return ratios;
+}
+
 json to_json(const Verdict& verdict) {
   json diagnostics = json::array(), errors = json::array();
   for (auto& diagnostic : verdict.diagnostics) diagnostics.push_back(to_json(diagnostic));
@@ -258,7 +258,7 @@ json to_json(const Verdict& verdict) {
                                     {"candidate", times_json(timing->candidate)},
                                     {"speedup", timing->speedup()}};
   if (!verdict.stages.empty()) object["stages"] = to_json(verdict.stages);
-  if (!verdict.paired.empty()) object["paired"] = paired_json(verdict.paired);
+  if (!verdict.paired.empty()) object["paired"] = to_json(verdict.paired);
   if (verdict.graph) object["graph"] = graph_timing_json(*verdict.graph);
   if (verdict.gpu_state) object["gpu_state"] = state_json(*verdict.gpu_state);
   if (verdict.profile) object["profile"] = to_json(*verdict.profile);
@@ -279,7 +279,7 @@ Verdict verdict_from_json(const json& node) {
   verdict.compiled = read_compiled(node.at("compiled"));
   verdict.launch_bound = node.value("launch_bound", false);
   if (auto stages = node.find("stages"); stages != node.end()) verdict.stages = stages_from_json(*stages);
-  if (auto paired = node.find("paired"); paired != node.end()) verdict.paired = read_paired(*paired);
+  if (auto paired = node.find("paired"); paired != node.end()) verdict.paired = paired_ratios_from_json(*paired);
   if (auto graph = node.find("graph"); graph != node.end()) verdict.graph = read_graph_timing(*graph);
   node.at("generated_share").get_to(verdict.generated_share);
   node.at("kernels").get_to(verdict.kernels);

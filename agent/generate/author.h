@@ -20,12 +20,9 @@ struct Candidate {
   bool is_variant = false;  // that change is in numbers alone, which were left open (agent/generate/tuning.h)
 };
 
-// An attempt beside an earlier one, both measured in one session of the judge (agent/generate/pairing.h).
-struct Pairing {
-  size_t other = 0;          // the earlier one
-  double ratio = 0;          // how many times as fast as that
-  double low = 0, high = 0;  // 95 % confidence interval
-};
+// An attempt beside an earlier one, which is `other`: both measured in one session of the judge
+// (agent/generate/pairing.h).
+using Pairing = eval::PairedRatio;
 
 struct Attempt {
   Candidate candidate;
@@ -33,7 +30,7 @@ struct Attempt {
   std::optional<eval::Verdict> compared;  // measured side by side with other finalists (agent/generate/finalists.h)
   std::vector<Pairing> pairings = {};     // with the best then, and with the attempt that a variant varies
 
-  // What is told of the attempt: a comparison's verdict counts more than its own.
+  // What is reported for the attempt: a comparison's verdict counts more than its own.
   const eval::Verdict& told() const { return compared ? *compared : verdict; }
 };
 

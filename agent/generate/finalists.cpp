@@ -14,7 +14,7 @@ bool better(const eval::Verdict& one, const eval::Verdict& other) {
 // By their ratio in the session's rounds; `place` is the other's among the finalists.
 Relation relation_in_session(const eval::Verdict& one, const eval::Verdict& other, size_t place) {
   for (const eval::PairedRatio& each : one.paired)
-    if (each.other == static_cast<int>(place)) return relation_of(Pairing{place, each.ratio, each.low, each.high});
+    if (each.other == place) return relation_of(each);
   return relation_of(one, other);
 }
 

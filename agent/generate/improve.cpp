@@ -92,6 +92,7 @@ class Loop {
     const bool known = TRY(is_known(number, candidate));
     if (!known) TRY(record_.store.save_attempt(record_.run, number, candidate, std::nullopt));
     events_.on_candidate(number, candidate);
+    const auto best = best_of(outcome_.attempts);
     outcome_.attempts.push_back({candidate, {}});
     Attempt& added = outcome_.attempts.back();
     if (known) {
@@ -101,7 +102,7 @@ class Loop {
       TRY(judge(number));
     }
     events_.on_attempt(number, added);
-    if (!known && seconds_left > 0 && author_.needs_ranking()) TRY(pair(static_cast<size_t>(number)));
+    if (!known && seconds_left > 0 && author_.needs_ranking()) TRY(pair(static_cast<size_t>(number), best));
     const bool failed = added.verdict.outcome == eval::Outcome::worker_failed;
     return failed ? std::optional(Ending::worker_failed) : std::nullopt;
   }
@@ -127,15 +128,14 @@ class Loop {
 
   // Measures a new attempt beside the best so far, and a variant beside what it varies, where their own measurements
   // do not set them far apart.
-  Status pair(size_t number) {
+  Status pair(size_t number, std::optional<size_t> best) {
     Attempt& attempt = outcome_.attempts[number];
     std::vector<size_t> others;
     const auto add = [&](std::optional<size_t> other) {
       const bool is_new = other && std::find(others.begin(), others.end(), *other) == others.end();
       if (is_new && wants_pairing(attempt.verdict, outcome_.attempts[*other].verdict)) others.push_back(*other);
     };
-    const std::vector<Attempt> earlier(outcome_.attempts.begin(), outcome_.attempts.end() - 1);
-    add(best_of(earlier));
+    add(best);
     if (attempt.candidate.is_variant) add(attempt.candidate.changes);
     if (others.empty()) return {};
     std::vector<eval::CheckRequest> requests = {{.source = attempt.candidate.source}};

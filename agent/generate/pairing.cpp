@@ -87,7 +87,7 @@ std::vector<Pairing> pairings_in(const std::vector<eval::Verdict>& verdicts, con
     // A judge that measures one by one has ratios to eager alone.
     Pairing pairing{others[i], is.speedup() / was.speedup(), lowest(is) / highest(was), highest(is) / lowest(was)};
     for (const eval::PairedRatio& each : is.paired)
-      if (each.other == static_cast<int>(i + 1)) pairing = {others[i], each.ratio, each.low, each.high};
+      if (each.other == i + 1) pairing = {others[i], each.ratio, each.low, each.high};
     pairings.push_back(pairing);
   }
   return pairings;

@@ -1,4 +1,5 @@
-// Where a text that is not in a program nearly is: what a language model is told of a SEARCH block that does not match.
+// Where a text that is not in a program nearly is: what a language model is told about a SEARCH block that does not
+// match.
 #pragma once
 
 #include <string>

@@ -55,22 +55,12 @@ std::optional<eval::Verdict> verdict_in(const SQLite::Column& column) {
   } catch (const nlohmann::json::exception&) { return std::nullopt; }
 }
 
-nlohmann::json pairings_json(const std::vector<Pairing>& pairings) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const Pairing& each : pairings)
-    list.push_back({{"other", each.other}, {"ratio", each.ratio}, {"interval", {each.low, each.high}}});
-  return list;
-}
-
 // Those with earlier attempts; whatever else stands there is none.
 std::vector<Pairing> pairings_in(const SQLite::Column& column, size_t number) {
   std::vector<Pairing> pairings;
   if (column.isNull()) return pairings;
   try {
-    for (const auto& each : nlohmann::json::parse(column.getString())) {
-      const auto& interval = each.at("interval");
-      pairings.push_back({each.at("other"), each.at("ratio"), interval.at(0), interval.at(1)});
-    }
+    pairings = eval::paired_ratios_from_json(nlohmann::json::parse(column.getString()));
   } catch (const nlohmann::json::exception&) { return {}; }
   std::erase_if(pairings, [&](const Pairing& each) { return each.other >= number; });
   return pairings;
@@ -182,7 +172,7 @@ Status RunStore::save_attempt(int64_t run, int number, const Candidate& candidat
 
 Status RunStore::save_pairings(int64_t run, int number, const std::vector<Pairing>& pairings) {
   return execute(*database_, file_, "UPDATE attempt SET pairings = ? WHERE run = ? AND number = ?",
-                 pairings_json(pairings).dump(), run, number);
+                 eval::to_json(pairings).dump(), run, number);
 }
 
 Status RunStore::save_comparison(int64_t run, int number, const eval::Verdict& verdict) {

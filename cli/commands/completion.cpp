@@ -1,6 +1,5 @@
 // tilepilot completion SHELL: the script by which a shell completes command lines.
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/completion_script.h"
@@ -15,10 +14,7 @@ int run_completion(Session& session, const CLI::App& app, const std::string& she
   std::string script = shell == "bash"  ? bash_completion(program)
                        : shell == "zsh" ? zsh_completion(program)
                                         : fish_completion(program);
-  script.pop_back();  // the answer ends its line
-  session.answer(script);
-  session.finish({{"ok", true}, {"text", script}});
-  return kDone;
+  return session.finish_text(std::move(script));
 }
 
 }  // namespace

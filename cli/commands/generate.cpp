@@ -168,7 +168,7 @@ agent::GenerateEvents progress_of(const Session& session, BestSoFar& best) {
     for (const agent::Pairing& each : attempt.pairings)
       session.progress(fmt::format("attempt {} beside attempt {}: {:.2f} times as fast ({:.2f} to {:.2f}), {}",
                                    number + 1, each.other + 1, each.ratio, each.low, each.high,
-                                   to_string(relation_of(each))));
+                                   to_string(agent::relation_of(each))));
   };
   events.loop.on_finalists = [&session](const std::vector<size_t>& numbers) {
     session.progress(fmt::format("measuring {} side by side", names_of(numbers)));

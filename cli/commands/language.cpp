@@ -2,7 +2,6 @@
 #include "agent/llm/language_card.h"
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/chosen_target.h"
 #include "cli/command.h"
@@ -17,10 +16,7 @@ int run_language(Session& session, const std::string& construct) {
     return session.fail(status.error());
   const bool on_gpu = chosen_target(*target).place != runtime::Place::cpu;
   std::string text = construct.empty() ? agent::language_card(on_gpu) : agent::language_entry(construct);
-  while (text.ends_with('\n')) text.pop_back();
-  session.answer(text);
-  session.finish({{"ok", true}, {"text", text}});
-  return kDone;
+  return session.finish_text(std::move(text));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // tilepilot man: the manual page.
 #include <ctime>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/manual_page.h"
@@ -22,10 +21,7 @@ int run_man(Session& session, const CLI::App& app) {
   if (auto status = session.refuse_unused("man", {"--seed", "--dtype", "--threads"}); !status)
     return session.fail(status.error());
   std::string page = manual_page(command_table(app), kVersion, today());
-  page.pop_back();  // the answer ends its line
-  session.answer(page);
-  session.finish({{"ok", true}, {"text", page}});
-  return kDone;
+  return session.finish_text(std::move(page));
 }
 
 }  // namespace

@@ -98,13 +98,6 @@ double operations_per_element(std::string_view name) {
   return found == table.end() ? 1 : found->second;
 }
 
-// What picks elements of its first operand reads those alone, beside the indices.
-bool is_gather(std::string_view name) {
-  static const std::set<std::string_view> names = {"gather",    "index_select", "index",
-                                                   "embedding", "take",         "take_along_dim"};
-  return names.count(name) > 0;
-}
-
 // Operators that only move elements.
 bool computes_nothing(std::string_view name) {
   static const std::set<std::string_view> names = {

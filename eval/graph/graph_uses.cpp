@@ -99,6 +99,12 @@ std::optional<double> number_of(const GraphArgument* argument) {
   return std::nullopt;
 }
 
+bool is_gather(std::string_view name) {
+  static const std::set<std::string_view> kNames = {"gather",    "index_select", "index",
+                                                    "embedding", "take",         "take_along_dim"};
+  return kNames.count(name) != 0;
+}
+
 std::vector<int64_t> integers_of(const GraphArgument* argument) {
   std::vector<int64_t> numbers;
   if (!argument) return numbers;

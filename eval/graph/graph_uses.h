@@ -51,6 +51,8 @@ bool is_in_place(const GraphNode& node);
 std::string_view plain_name(const GraphNode& node);
 // Whether what an operator of this name gives always shows the memory of its first argument.
 bool always_views(std::string_view name);
+// Whether such an operator picks elements of its first operand, by indices, and computes nothing.
+bool is_gather(std::string_view name);
 // An argument by position or keyword; nullptr: not given.
 const GraphArgument* argument_of(const GraphNode& node, size_t position, std::string_view keyword);
 std::optional<double> number_of(const GraphArgument* argument);

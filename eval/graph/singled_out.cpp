@@ -168,9 +168,8 @@ class Search {
 
   // Elements that are looked up at the value, along the first axis.
   void look_at_table(const GraphNode& node, int id, SingledOut& found) const {
-    static const Set kLookUp = {"index", "index_select", "gather", "take", "embedding"};
     const int* table = node.args.empty() ? nullptr : node.args[0].value_id();
-    if (!table || *table == id || !kLookUp.count(short_name(node))) return;
+    if (!table || *table == id || !is_gather(short_name(node))) return;
     for (const int64_t place : rare_places_(*table)) add(static_cast<double>(place), found);
   }
 

@@ -1,4 +1,4 @@
-// Attempts as tests of what is told of them need them.
+// Attempts for tests of what a language model is told about them.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a language model is told of text that it wrongly takes to be in a program.
+// What a language model is told about text that it wrongly takes to be in a program.
 #include "agent/llm/nearest_lines.h"
 
 #include <gmock/gmock.h>

@@ -54,7 +54,7 @@ TEST(VerdictJson, RoundTrip) {
   EXPECT_EQ(back.compiled[0].compile_s, 21);
   EXPECT_TRUE(back.launch_bound);
   ASSERT_EQ(back.paired.size(), 1u);
-  EXPECT_EQ(back.paired[0].other, 2);
+  EXPECT_EQ(back.paired[0].other, 2u);
   EXPECT_EQ(back.paired[0].ratio, 1.25);
   EXPECT_EQ(back.paired[0].low, 1.125);
   EXPECT_EQ(back.paired[0].high, 1.5);

@@ -257,8 +257,7 @@ class JudgeServer {
     try {
       auto compared = compare_verified(*side_, finalists, examination(), known);
       for (size_t i = 0; i < places.size(); ++i) {
-        for (PairedRatio& each : compared[i].paired)
-          each.other = static_cast<int>(places[static_cast<size_t>(each.other)]);
+        for (PairedRatio& each : compared[i].paired) each.other = places[each.other];
         verdicts[places[i]] = std::move(compared[i]);
       }
     } catch (const std::exception& error) {

@@ -381,8 +381,7 @@ class SideBySide {
         if (one == other || contestants_[one].failure || contestants_[other].failure) continue;
         const auto &mine = samples_[one].per_call, &theirs = samples_[other].per_call;
         const auto [low, high] = ratio_interval(theirs, mine);
-        const int place = static_cast<int>(contestants_[other].place);
-        paired.push_back({place, median(theirs) / median(mine), low, high});
+        paired.push_back({contestants_[other].place, median(theirs) / median(mine), low, high});
       }
     }
   }
