@@ -98,7 +98,11 @@ int start_plain(const Program& program, const Pipe& out, const Pipe& err, pid_t&
 int spawn(const std::vector<std::string>& argv, const ProcessOptions& options, const Pipe& out, const Pipe& err,
           pid_t& pid) {
   std::vector<std::string> environment = untrusted::environment_of(options.environment);
-  environment.insert(environment.end(), options.more_environment.begin(), options.more_environment.end());
+  for (const std::string& more : options.more_environment) {
+    const std::string name = more.substr(0, more.find('=') + 1);
+    std::erase_if(environment, [&](const std::string& entry) { return entry.starts_with(name); });
+    environment.push_back(more);
+  }
   const Program program{pointers_to(argv), pointers_to(environment),
                         options.working_directory.empty() ? nullptr : options.working_directory.c_str()};
   if (options.confinement) return start_confined(program, *options.confinement, out, err, pid);

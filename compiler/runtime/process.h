@@ -19,7 +19,7 @@ struct ProcessOptions {
   double time_limit_s = 0;        // 0: none; waiting for a processor does not count, up to ten times the limit
   std::string working_directory;  // empty: this process's
   untrusted::EnvironmentOf environment = untrusted::EnvironmentOf::the_user;
-  std::vector<std::string> more_environment = {};  // "NAME=value", beside that
+  std::vector<std::string> more_environment = {};  // "NAME=value", beside that, or in its place
   size_t output_limit = size_t{64} << 20;          // bytes of each stream that are kept; of more, how much it was
   // The program runs in it, with this process as its guard: neither outlives the other. argv[0] is its path.
   std::optional<untrusted::Confinement> confinement = std::nullopt;

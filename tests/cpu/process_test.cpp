@@ -80,6 +80,11 @@ TEST(ProcessTest, TheKeyReachesNobody) {
     EXPECT_EQ(ran->out.find("seen") != std::string::npos, kind == untrusted::EnvironmentOf::the_user);
     EXPECT_NE(ran->out.find("PATH="), std::string::npos);
   }
+  options.environment = untrusted::EnvironmentOf::the_user;
+  options.more_environment = {"OTHER_VARIABLE=another"};
+  const auto ran = run_process({"sh", "-c", "echo $OTHER_VARIABLE; env | grep -c OTHER_VARIABLE="}, options);
+  ASSERT_TRUE(ran.ok());
+  EXPECT_EQ(ran->out, "another\n1\n");
   unsetenv("TILEPILOT_API_KEY");
   unsetenv("OTHER_VARIABLE");
 }
