@@ -17,6 +17,7 @@ struct BenchFlags {
   std::string problems, levels, ids, output, share;
   std::string author = "builtin";
   int attempts = 12, variants = 8;
+  int gpus = 0;  // at most; 0: all
   bool begin_new = false;
   double exclude_near = 0;
   kernelbench::BatchOptions batch;

@@ -19,9 +19,48 @@ using nlohmann::json;
 // Beside the minutes that a problem has: its export, its last candidate's trials and the comparison of finalists.
 constexpr double kBesidesMinutes = 15;
 
+// Which GPU a process may use.
+class GpuPool {
+ public:
+  explicit GpuPool(std::vector<std::string> gpus) : gpus_(std::move(gpus)), users_(gpus_.size()) {}
+
+  // One of a process, while it lives.
+  class Use {
+   public:
+    explicit Use(GpuPool& pool) : pool_(pool), place_(pool.take()) {}
+    ~Use() { pool_.give_back(place_); }
+    Use(const Use&) = delete;
+    std::vector<std::string> environment() const {
+      if (pool_.gpus_.empty()) return {};
+      return {"CUDA_VISIBLE_DEVICES=" + pool_.gpus_[place_]};
+    }
+
+   private:
+    GpuPool& pool_;
+    size_t place_;
+  };
+
+ private:
+  size_t take() {
+    std::lock_guard lock(mutex_);
+    if (gpus_.empty()) return 0;
+    const auto least = std::min_element(users_.begin(), users_.end());
+    ++*least;
+    return static_cast<size_t>(least - users_.begin());
+  }
+  void give_back(size_t place) {
+    std::lock_guard lock(mutex_);
+    if (!gpus_.empty()) --users_[place];
+  }
+
+  const std::vector<std::string> gpus_;
+  std::vector<int> users_;  // of each
+  std::mutex mutex_;
+};
+
 class GenerateProcesses final : public ProblemRunner {
  public:
-  explicit GenerateProcesses(GenerateProcessOptions options) : options_(std::move(options)) {
+  explicit GenerateProcesses(GenerateProcessOptions options) : options_(std::move(options)), gpus_(options_.gpus) {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stop_) != 0) stop_[0] = stop_[1] = -1;
   }
   ~GenerateProcesses() override {
@@ -38,7 +77,10 @@ class GenerateProcesses final : public ProblemRunner {
     runtime::ProcessOptions process;
     process.time_limit_s = (allowance.minutes + kBesidesMinutes) * 60;
     process.abandon = stop_[1];
-    process.more_environment = options_.environment;
+    const GpuPool::Use gpu(gpus_);
+    process.more_environment = gpu.environment();
+    process.more_environment.insert(process.more_environment.end(), options_.environment.begin(),
+                                    options_.environment.end());
     process.watch_err = [&last](std::string_view text) { last.add(text); };
     auto ended = runtime::run_process(command(batch, problem, *model, allowance), process);
     if (!ended) return Outcome{Ending::not_judged, ended.error().message, 0, 0, 0, {}};
@@ -94,6 +136,7 @@ class GenerateProcesses final : public ProblemRunner {
   }
 
   GenerateProcessOptions options_;
+  GpuPool gpus_;
   std::mutex mutex_;
   int stop_[2];  // processes end when the first of them is closed
 };

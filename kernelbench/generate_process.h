@@ -18,6 +18,8 @@ struct GenerateProcessOptions {
   std::filesystem::path work;          // a folder for temporary files, which is there
   bool costs_money = false;            // the author does: `--dollars` means something
   std::vector<std::string> environment;  // "NAME=value", beside this process's: a key
+  // As CUDA_VISIBLE_DEVICES takes them: each process gets the one on which the fewest are; empty: whatever is visible.
+  std::vector<std::string> gpus;
 };
 
 // Processes end with this one, however that ends.

@@ -27,8 +27,11 @@ inline std::filesystem::path fake_library(const std::filesystem::path& folder, c
 // of a launch fits each multiprocessor; of these, groups of 18 and 12 can have clusters.
 inline std::string fake_driver_source(int version = 13000, int wait_status = 0, int capability = 90) {
   std::string text = R"(
+#ifndef DEVICES
+#define DEVICES 1
+#endif
 #define SUCCEEDS(name) extern "C" int name() { return 0; }
-SUCCEEDS(cuInit) SUCCEEDS(cuDeviceGet) SUCCEEDS(cuDevicePrimaryCtxRetain) SUCCEEDS(cuDevicePrimaryCtxRelease_v2)
+SUCCEEDS(cuInit) SUCCEEDS(cuDevicePrimaryCtxRetain) SUCCEEDS(cuDevicePrimaryCtxRelease_v2)
 SUCCEEDS(cuCtxSetCurrent) SUCCEEDS(cuCtxGetCurrent) SUCCEEDS(cuModuleLoadData) SUCCEEDS(cuModuleUnload)
 SUCCEEDS(cuModuleGetFunction) SUCCEEDS(cuFuncSetAttribute) SUCCEEDS(cuFuncGetAttribute)
 SUCCEEDS(cuMemFree_v2) SUCCEEDS(cuMemHostAlloc)
@@ -89,9 +92,15 @@ extern "C" int cuMemAlloc_v2(unsigned long long* address, unsigned long long byt
   return bytes > 1000000000000ull ? 2 : 0;
 }
 extern "C" int cuDriverGetVersion(int* version) { *version = VERSION; return 0; }
-extern "C" int cuDeviceGetCount(int* count) { *count = 1; return 0; }
+extern "C" int cuDeviceGet(int* device, int number) { *device = number; return 0; }
+extern "C" int cuDeviceGetCount(int* count) { *count = DEVICES; return 0; }
 extern "C" int cuDeviceGetName(char* name, int, int) { for (const char* c = "NVIDIA H200"; *c; ++c) *name++ = *c; return 0; }
 extern "C" int cuDeviceGetPCIBusId(char* id, int, int) { for (const char* c = "0000:1b:00.0"; *c; ++c) *id++ = *c; return 0; }
+extern "C" int cuDeviceGetUuid_v2(unsigned char* id, int device) {
+  for (int i = 0; i < 16; ++i) id[i] = i;
+  id[15] = device;
+  return 0;
+}
 extern "C" int cuDeviceGetAttribute(int* value, int which, int) {
   *value = which == 75 ? CAPABILITY / 10 : which == 76 ? CAPABILITY % 10 : which == 97 ? 232448 : 132;
   return 0;

@@ -14,6 +14,7 @@
 #include "cli/bench_flags.h"
 #include "cli/live_lines.h"
 #include "cli/store_warning.h"
+#include "compiler/runtime/cuda/visible_gpus.h"
 #include "compiler/runtime/machine.h"
 #include "kernelbench/batch_hold.h"
 #include "kernelbench/generate_process.h"
@@ -84,10 +85,24 @@ BatchEvents events_of(LiveLines& lines) {
   return events;
 }
 
-// One at a time where the processor is timed; on a GPU others compile meanwhile.
-int default_jobs(const std::string& target) {
+// One at a time where the processor is timed; beside GPUs others compile meanwhile.
+int default_jobs(const std::string& target, size_t gpus) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return target == "cpu" ? 1 : std::clamp(cores / 4, 1, 8);
+  return target == "cpu" ? 1 : std::clamp(cores / 4, 1, 8 * std::max<int>(1, static_cast<int>(gpus)));
+}
+
+// Those that a batch uses, if there are several: alike, so that it does not matter which one a problem gets.
+std::vector<std::string> gpus_of(const std::string& target, int most, LiveLines& lines) {
+  if (target == "cpu") return {};
+  const auto visible = runtime::cuda::visible_gpus();
+  std::vector<std::string> ids;
+  for (const auto& gpu : visible)
+    if (gpu.name == visible[0].name) ids.push_back(gpu.id);
+  if (const size_t others = visible.size() - ids.size(); others > 0)
+    lines.say(fmt::format("{} GPU{} no {}: not used", others, others == 1 ? " is" : "s are", visible[0].name));
+  if (most > 0 && ids.size() > static_cast<size_t>(most)) ids.resize(static_cast<size_t>(most));
+  if (visible.size() < 2) ids.clear();
+  return ids;
 }
 
 Result<BatchResult> run_one_batch(Session& session, BenchFlags& flags, int64_t& batch) {
@@ -102,16 +117,18 @@ Result<BatchResult> run_one_batch(Session& session, BenchFlags& flags, int64_t& 
       BatchHold::take(session.store_file(), batch, [&session](const std::string& line) { session.progress(line); }));
   flags.batch.still_ours = [&hold] { return !hold->lost(); };
   auto work = TRY(agent::WorkFolder::make(session.work_folder()));
-  if (flags.jobs->count() == 0) flags.batch.jobs = default_jobs(settings.options["target"]);
   if (flags.llm.dollars_given()) flags.batch.dollars = flags.llm.dollars;
   GenerateProcessOptions process{
-      session.environment.program, settings.arguments, flags.output, work.path(), flags.author != "builtin", {}};
+      session.environment.program, settings.arguments, flags.output, work.path(), flags.author != "builtin", {}, {}};
   if (!session.environment.api_key.empty())
     process.environment.push_back("TILEPILOT_API_KEY=" + session.environment.api_key);
-  auto runner = generate_processes(std::move(process));
   LiveLines lines(isatty(STDERR_FILENO) != 0, session.common.quiet);
-  lines.say(fmt::format("batch {}: {} problems of {}{}, {} at a time", batch, set.problems.size(), set.root.string(),
-                        flags.share.empty() ? "" : ", share " + flags.share, flags.batch.jobs));
+  process.gpus = gpus_of(settings.options["target"], flags.gpus, lines);
+  if (flags.jobs->count() == 0) flags.batch.jobs = default_jobs(settings.options["target"], process.gpus.size());
+  lines.say(fmt::format("batch {}: {} problems of {}{}, {} at a time{}", batch, set.problems.size(), set.root.string(),
+                        flags.share.empty() ? "" : ", share " + flags.share, flags.batch.jobs,
+                        process.gpus.size() > 1 ? fmt::format(" on {} GPUs", process.gpus.size()) : ""));
+  auto runner = generate_processes(std::move(process));
   return run_batch(*store, batch, *runner, flags.batch, events_of(lines));
 }
 
@@ -223,6 +240,9 @@ void add_bench_run(CLI::App& bench, Session& session) {
   command->add_option(
       "--shard", flags->share,
       "Work on one share of the problems, as `2/8`; each in a database of its own (see `bench submit`)");
+  command
+      ->add_option("--gpus", flags->gpus, "Most GPUs to use, of those like the first (default: all that are visible)")
+      ->check(CLI::Range(1, 64));
   command->footer("Example:\n  tilepilot bench run --problems KernelBench --levels 1 --ids 1-20 --scale 1/8");
   command->callback([&session, flags] { session.run = [&session, flags] { return run_run(session, *flags); }; });
 }

@@ -13,9 +13,9 @@
 namespace tilepilot::eval {
 namespace {
 
-// The ranges of the file. A reservation has a slot, with a half for each kind of memory.
+// The ranges of a file: a slot for each reservation.
 constexpr int kSlots = 256;
-constexpr off_t kSlotLength = off_t{1} << 44, kHalf = off_t{1} << 43;
+constexpr off_t kSlotLength = off_t{1} << 44;
 constexpr off_t kGate = off_t{1} << 60;  // while reservations are counted and one is added
 constexpr off_t kTurn = kGate + 1;       // of the one that is admitted next
 constexpr int64_t kReservedUnit = int64_t{1} << 20;
@@ -45,57 +45,76 @@ void unlock_range(int file, off_t start, off_t length) {
 
 // How long a range that another holds there is; 0: none.
 off_t held_range(int file, off_t start) {
-  auto lock = range(F_WRLCK, start, kHalf);
+  auto lock = range(F_WRLCK, start, kSlotLength);
   if (fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return 0;
   return lock.l_len;
 }
+
+// What was free when nobody had reserved any: the last time, and at most. The content of the file.
+struct Capacity {
+  int64_t latest = 0, highest = 0;
+};
+
+// One kind of memory, by the file of its reservations; without one nobody else has any.
+class MemoryLedger {
+ public:
+  explicit MemoryLedger(int file) : file_(file) {}
+
+  bool take_gate() const { return lock_range(file_, kGate, 1); }
+  void leave_gate() const { unlock_range(file_, kGate, 1); }
+  // Once taken it is kept: nobody who waits is overtaken by others that wait.
+  bool take_turn() const { return lock_range(file_, kTurn, 1); }
+  void leave_turn() const { unlock_range(file_, kTurn, 1); }
+
+  int64_t reserved_by_others() const {
+    int64_t sum = 0;
+    for (int slot = 0; file_ >= 0 && slot < kSlots; ++slot)
+      sum += held_range(file_, slot * kSlotLength) * kReservedUnit;
+    return sum;
+  }
+
+  // What is free while others use theirs tells nothing of the whole.
+  Capacity capacity(int64_t free_now, bool is_whole) const {
+    Capacity known = read();
+    if (is_whole) known.latest = free_now;
+    known.highest = std::max(known.highest, known.latest);
+    const std::string text = fmt::format("{:<20} {:<20}\n", known.latest, known.highest);
+    [[maybe_unused]] const auto written = pwrite(file_, text.data(), text.size(), 0);
+    return known;
+  }
+
+  // Without a free slot it goes on uncounted: so many small ones are no reason to fail.
+  void reserve(int64_t bytes) const {
+    const auto units = static_cast<off_t>((bytes + kReservedUnit - 1) / kReservedUnit);
+    for (int slot = 0; slot < kSlots; ++slot)
+      if (lock_range(file_, slot * kSlotLength, std::max<off_t>(1, units))) return;
+  }
+
+ private:
+  Capacity read() const {
+    char text[64] = {};
+    long long latest = 0, highest = 0;
+    if (pread(file_, text, sizeof(text) - 1, 0) <= 0 || sscanf(text, "%lld %lld", &latest, &highest) != 2) return {};
+    return {latest, highest};
+  }
+
+  int file_;
+};
 
 bool has_range_locks(int file) {
   auto lock = range(F_WRLCK, kGate, 1);
   return fcntl(file, F_OFD_GETLK, &lock) == 0;
 }
 
-off_t units(int64_t bytes) { return static_cast<off_t>((bytes + kReservedUnit - 1) / kReservedUnit); }
-
-// What others have reserved.
-MemoryAvailable reserved(int file) {
-  MemoryAvailable sum;
-  for (int slot = 0; slot < kSlots; ++slot) {
-    const off_t begin = slot * kSlotLength;
-    sum.host += held_range(file, begin) * kReservedUnit;
-    sum.gpu += held_range(file, begin + kHalf) * kReservedUnit;
-  }
-  return sum;
-}
-
-// What was free when nobody had reserved any: the last time, and at most. The content of the file.
-struct Capacity {
-  MemoryAvailable latest, highest;
-};
-
-Capacity read_capacity(int file) {
-  char text[128] = {};
-  long long numbers[4] = {};
-  if (pread(file, text, sizeof(text) - 1, 0) <= 0 ||
-      sscanf(text, "%lld %lld %lld %lld", numbers, numbers + 1, numbers + 2, numbers + 3) < 2)
-    return {};
-  return {{numbers[0], numbers[1]}, {numbers[2], numbers[3]}};
-}
-
-void write_capacity(int file, const Capacity& known) {
-  const std::string text = fmt::format("{:<20} {:<20} {:<20} {:<20}\n", known.latest.host, known.latest.gpu,
-                                       known.highest.host, known.highest.gpu);
-  [[maybe_unused]] const auto written = pwrite(file, text.data(), text.size(), 0);
-}
-
 class MemoryQueue {
  public:
-  MemoryQueue(int file, const MemoryNeed& need, const ReservationOptions& options)
-      : file_(file), need_(need), options_(options), deadline_(monotonic_seconds() + options.patience_s) {}
+  MemoryQueue(int host, int gpu, const MemoryNeed& need, const ReservationOptions& options)
+      : host_(host), gpu_(gpu), need_(need), options_(options), deadline_(monotonic_seconds() + options.patience_s) {}
 
   Status wait() {
     Status admitted = pass();
-    unlock_range(file_, kTurn, 1);
+    host_.leave_turn();
+    gpu_.leave_turn();
     return admitted;
   }
 
@@ -110,38 +129,40 @@ class MemoryQueue {
     }
   }
 
-  // Under the gate: nobody else is admitted meanwhile.
+  // Under the gate: nobody else is admitted meanwhile, on any GPU.
   Result<bool> is_admitted() {
-    if (!lock_range(file_, kGate, 1)) return false;
+    if (!host_.take_gate()) return false;
     auto admitted = ask();
-    unlock_range(file_, kGate, 1);
+    host_.leave_gate();
     return admitted;
   }
 
   Result<bool> ask() {
-    others_ = reserved(file_);
     const MemoryAvailable now = TRY(options_.available());
-    Capacity known = read_capacity(file_);
-    // What is free while others use theirs tells nothing of the whole.
-    if (others_.host == 0) known.latest.host = now.host;
-    if (others_.gpu == 0) known.latest.gpu = now.gpu;
-    known.highest.host = std::max(known.highest.host, known.latest.host);
-    known.highest.gpu = std::max(known.highest.gpu, known.latest.gpu);
-    write_capacity(file_, known);
-    capacity_ = known.latest;
-    TRY(check_memory(need_, known.highest));
+    others_ = {host_.reserved_by_others(), gpu_.reserved_by_others()};
+    const Capacity host = host_.capacity(now.host, others_.host == 0), gpu = gpu_.capacity(now.gpu, others_.gpu == 0);
+    capacity_ = {host.latest, gpu.latest};
+    TRY(check_memory(need_, {host.highest, gpu.highest}));
     Status alone = check_memory(need_, capacity_);
     if (!alone.ok() && is_settled()) TRY(std::move(alone));
     const bool small = need_.host <= capacity_.host / kSmallPart && need_.gpu <= capacity_.gpu / kSmallPart;
-    const bool fits = alone.ok() && need_.host <= capacity_.host - others_.host &&
-                      (need_.gpu == 0 || gpu_share() <= capacity_.gpu - others_.gpu);
-    // The turn, once taken, is kept: nobody who waits is overtaken by others that wait.
-    if (!small && (!lock_range(file_, kTurn, 1) || !fits)) {
+    if (!small && !has_turn_and_fits(alone.ok())) {
       must_wait_ = true;
       return false;
     }
-    reserve();
+    host_.reserve(need_.host);
+    if (need_.gpu > 0) gpu_.reserve(gpu_share());
     return true;
+  }
+
+  // The GPU's turn is taken first by all, so that no two wait for each other's.
+  bool has_turn_and_fits(bool fits_alone) const {
+    const bool fits_gpu = fits_alone && gpu_share() <= capacity_.gpu - others_.gpu;
+    if (need_.gpu > 0 && (!gpu_.take_turn() || !fits_gpu)) {
+      host_.leave_turn();  // to those of other GPUs
+      return false;
+    }
+    return host_.take_turn() && fits_alone && need_.host <= capacity_.host - others_.host;
   }
 
   // Whether nobody has had any for so long that what they gave back is free.
@@ -153,16 +174,6 @@ class MemoryQueue {
     }
     if (!idle_since_) idle_since_ = now;
     return now - *idle_since_ >= options_.settling_s;
-  }
-
-  // Without a free slot it goes on uncounted: so many small ones are no reason to fail.
-  void reserve() {
-    for (int slot = 0; slot < kSlots; ++slot) {
-      const off_t begin = slot * kSlotLength;
-      if (!lock_range(file_, begin, std::max<off_t>(1, units(need_.host)))) continue;
-      if (need_.gpu > 0) lock_range(file_, begin + kHalf, units(gpu_share()));
-      return;
-    }
   }
 
   int64_t gpu_share() const {
@@ -184,7 +195,7 @@ class MemoryQueue {
                       "end the other runs, or try again later");
   }
 
-  const int file_;
+  const MemoryLedger host_, gpu_;
   const MemoryNeed& need_;
   const ReservationOptions& options_;
   const double deadline_;
@@ -193,19 +204,25 @@ class MemoryQueue {
   MemoryAvailable others_, capacity_;
 };
 
+Descriptor open_ledger(const std::filesystem::path& folder, const std::string& name) {
+  if (folder.empty()) return Descriptor();
+  const auto file = folder / ("memory-" + name + ".lock");
+  Descriptor opened(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  return has_range_locks(opened.number()) ? std::move(opened) : Descriptor();
+}
+
 }  // namespace
 
 Result<MemoryReservation> MemoryReservation::take(const MemoryNeed& need, const ReservationOptions& options) {
-  Descriptor file;
-  if (!options.folder.empty())
-    file = Descriptor(
-        open((options.folder / "memory.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-  if (file.number() < 0 || !has_range_locks(file.number())) {
+  MemoryReservation reservation;
+  reservation.host_ = open_ledger(options.folder, "host");
+  if (need.gpu > 0) reservation.gpu_ = open_ledger(options.folder, options.gpu.empty() ? "gpu" : options.gpu);
+  if (!reservation.is_shared() || (need.gpu > 0 && reservation.gpu_.number() < 0)) {
     TRY(check_memory(need, TRY(options.available())));
     return MemoryReservation();
   }
-  TRY(MemoryQueue(file.number(), need, options).wait());
-  return MemoryReservation(std::move(file));
+  TRY(MemoryQueue(reservation.host_.number(), reservation.gpu_.number(), need, options).wait());
+  return reservation;
 }
 
 }  // namespace tilepilot::eval

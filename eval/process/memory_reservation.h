@@ -1,6 +1,7 @@
 // Lets the runs on one machine share its memory. Each says what it needs before it takes any, and waits while that does
-// not fit beside what the others have said. A reservation is a locked range of one file, as long as the need in
-// megabytes, so it ends with the process that holds it, however that ends, and leaves nothing behind.
+// not fit beside what the others have said. A reservation is a locked range of a file, as long as the need in
+// megabytes, so it ends with the process that holds it, however that ends, and leaves nothing behind. There is a file
+// for the host's memory, and one for that of each GPU.
 #pragma once
 
 #include <filesystem>
@@ -14,6 +15,7 @@ namespace tilepilot::eval {
 
 struct ReservationOptions {
   std::filesystem::path folder;  // as lock_folder() gives it; empty: nothing is shared
+  std::string gpu = {};          // which one: its bus id; empty: there is but one
   // What is free now: counts for each kind of memory of which nobody else has reserved any.
   std::function<Result<MemoryAvailable>()> available;
   // Called once, with what it waits for, if it must wait.
@@ -32,11 +34,10 @@ class MemoryReservation {
 
   MemoryReservation() = default;
   // Whether others see it.
-  bool is_shared() const { return file_.number() >= 0; }
+  bool is_shared() const { return host_.number() >= 0; }
 
  private:
-  explicit MemoryReservation(Descriptor file) : file_(std::move(file)) {}
-  Descriptor file_;
+  Descriptor host_, gpu_;
 };
 
 }  // namespace tilepilot::eval

@@ -6,6 +6,7 @@
 #include "compiler/runtime/cuda/architecture.h"
 #include "compiler/runtime/cuda/graph.h"
 #include "compiler/runtime/cuda/shared_memory.h"
+#include "compiler/runtime/cuda/visible_gpus.h"
 #include "tests/fake_library.h"
 
 namespace tilepilot::testing {
@@ -14,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using runtime::cuda::Device;
 using runtime::cuda::Graph;
+using runtime::cuda::visible_gpus;
 using ::testing::HasSubstr;
 
 class DriverTest : public ::testing::Test {
@@ -41,6 +43,16 @@ TEST_F(DriverTest, DescribesTheDevice) {
   EXPECT_EQ((*device)->shared_bytes(), 232448);
   EXPECT_EQ((*device)->driver_version(), "13.0");
   EXPECT_EQ((*device)->bus_id(), "0000:1b:00.0");
+}
+
+TEST_F(DriverTest, NamesTheGpusThatAreVisible) {
+  const auto driver = fake_library(folder_, "libcuda.so.1", "#define DEVICES 2\n" + fake_driver_source());
+  const auto gpus = visible_gpus(driver);
+  ASSERT_EQ(gpus.size(), 2u);
+  EXPECT_EQ(gpus[0].name, "NVIDIA H200");
+  EXPECT_EQ(gpus[0].id, "GPU-00010203-0405-0607-0809-0a0b0c0d0e00");
+  EXPECT_NE(gpus[1].id, gpus[0].id);
+  EXPECT_TRUE(visible_gpus(folder_ / "no_driver.so").empty());
 }
 
 TEST_F(DriverTest, SaysHowManyBlocksRunAtOnce) {

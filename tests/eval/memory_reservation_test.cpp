@@ -118,6 +118,43 @@ TEST_F(Reservations, OfTheProcessorDoNotBlockThoseOfTheGpu) {
   EXPECT_FALSE(take(need(5, 120)).ok());
 }
 
+TEST_F(Reservations, OfOneGpuDoNotWaitForAnother) {
+  const auto on = [this](const std::string& gpu) {
+    auto options = this->options();
+    options.gpu = gpu;
+    return options;
+  };
+  auto first = MemoryReservation::take(need(10, 120), on("0000:1b:00.0"));
+  auto second = MemoryReservation::take(need(10, 120), on("0000:2b:00.0"));
+  EXPECT_TRUE(first.ok() && second.ok());
+  EXPECT_TRUE(waited_for_.empty());
+  auto third = MemoryReservation::take(need(10, 120), on("0000:2b:00.0"));
+  ASSERT_FALSE(third.ok());
+  EXPECT_THAT(third.error().message, HasSubstr("other runs have reserved 132.0 of 140.0 GB"));
+  // The host's memory is one for all of them.
+  third = MemoryReservation::take(need(90, 10), on("0000:3b:00.0"));
+  ASSERT_FALSE(third.ok());
+  EXPECT_THAT(third.error().message, HasSubstr("other runs have reserved 20.0 of 100.0 GB"));
+}
+
+// Who waits for the memory of one GPU keeps nobody of another GPU waiting.
+TEST_F(Reservations, OfOneGpuAreNotBehindThoseWhoWaitForAnother) {
+  auto here = options(60), there = options();
+  here.gpu = "0000:1b:00.0";
+  there.gpu = "0000:2b:00.0";
+  auto first = MemoryReservation::take(need(10, 120), here);
+  ASSERT_TRUE(first.ok());
+  std::atomic<bool> waits = false, admitted = false;
+  here.waits = [&](const std::string&) { waits = true; };
+  std::thread waiting([&] { admitted = MemoryReservation::take(need(10, 120), here).ok(); });
+  while (!waits) std::this_thread::yield();
+  EXPECT_TRUE(MemoryReservation::take(need(10, 120), there).ok());
+  EXPECT_FALSE(admitted);
+  first = MemoryReservation();
+  waiting.join();
+  EXPECT_TRUE(admitted);
+}
+
 TEST_F(Reservations, EndWithTheirHolder) {
   auto first = take(need(80));
   EXPECT_FALSE(take(need(80)).ok());

@@ -29,6 +29,7 @@ const char* link_driver(void* library, DriverFunctions& call) {
   find("cuDeviceGetName", call.device_name);
   find("cuDeviceGetAttribute", call.device_attribute);
   find("cuDeviceGetPCIBusId", call.bus_id);
+  find("cuDeviceGetUuid_v2", call.uuid);
   find("cuDevicePrimaryCtxRetain", call.retain_context);
   find("cuDevicePrimaryCtxRelease_v2", call.release_context);
   find("cuCtxSetCurrent", call.set_context);

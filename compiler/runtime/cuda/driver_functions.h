@@ -80,6 +80,7 @@ struct DriverFunctions {
   int (*device_name)(char*, int size, int device);
   int (*device_attribute)(int*, int attribute, int device);
   int (*bus_id)(char*, int size, int device);
+  int (*uuid)(unsigned char[16], int device);
   int (*retain_context)(void**, int device);
   int (*release_context)(int device);
   int (*set_context)(void*);

@@ -23,6 +23,7 @@ struct ExaminationOptions {
   const CompiledSides* compiled = nullptr;              // that take part in timing; null: none
   std::optional<SideProfile>* eager_profile = nullptr;  // known once a program has been profiled; null: not kept
   DeviceShare* share = nullptr;                         // of the GPU; null: there is none
+  std::filesystem::path timing_lock = {};               // held while it is timed; empty: nobody else is
 };
 
 // `verified`: what an earlier examination of the same program found, or null. Then two trials lead to the timing, and

@@ -112,6 +112,9 @@ class JudgeServer {
     if (gpu_)
       if (auto monitor = runtime::cuda::open_nvml({.library = {}, .bus_id = gpu_->bus_id()}); monitor.ok())
         monitor_ = *std::move(monitor);
+    bus_id_ = gpu_ ? gpu_->bus_id() : "";
+    // A driver that does not say which one it is: all of them are one.
+    timing_lock_ = timing_lock_file(gpu_ && bus_id_.empty() ? "unnamed" : bus_id_);
     auto reference = TRY(load_reference(body.at("folder").get<std::string>()));
     TRY(check_dtype(reference, options_));
     TRY(reserve_memory(reference));
@@ -130,7 +133,7 @@ class JudgeServer {
       if (gpu_) reference_options.exact_bytes = kExactBytesOnGpu;
       reference_options.idle_bytes = gpu_idle_bytes_;
       if (gpu_) {
-        share_ = std::make_unique<DeviceShare>(timing_lock_file(options_.target));
+        share_ = std::make_unique<DeviceShare>(timing_lock_);
         reference_options.begin_step = [this] { return share_waited_for(); };
         share_waited_for();
       }
@@ -157,7 +160,8 @@ class JudgeServer {
     if (options_.baseline_compile && !alone) need = with_compiled_modes(need, on_gpu);
     gpu_limit_bytes_ = need.gpu_limit;
     gpu_idle_bytes_ = need.gpu_idle;
-    memory_ = TRY(MemoryReservation::take(need, {.folder = lock_folder(), .available = available, .waits = waits}));
+    memory_ = TRY(MemoryReservation::take(
+        need, {.folder = lock_folder(), .gpu = bus_id_, .available = available, .waits = waits}));
     waited_ = monotonic_seconds() - begin;
     return {};
   }
@@ -190,7 +194,7 @@ class JudgeServer {
   // One run at a time is timed on a machine.
   Result<EagerTimes> eager_times() {
     const NoShare alone(share_.get());
-    const TimingLock lock(timing_lock_file(options_.target), [] {});
+    const TimingLock lock(timing_lock_, [] {});
     try {
       auto times = time_nodes(side_ ? side_->reference() : alone_, gpu_ ? gpu_device() : c10::Device(c10::kCPU));
       if (gpu_) release_unused_gpu_memory();  // to the next candidate
@@ -215,7 +219,8 @@ class JudgeServer {
             gpu_limit_bytes_,
             compiled_.empty() ? nullptr : &compiled_,
             &eager_profile_,
-            share_.get()};
+            share_.get(),
+            timing_lock_};
   }
 
   CheckRequest request_from(const json& body) const {
@@ -299,6 +304,8 @@ class JudgeServer {
   double waited_ = 0;                                 // in seconds, for memory, and until others had been timed
   bool measures_ = true;                              // times in the emulator tell nothing
   std::shared_ptr<const runtime::cuda::Device> gpu_;  // kept, as its context is LibTorch's too
+  std::string bus_id_;                                // of the GPU
+  std::filesystem::path timing_lock_;
   std::unique_ptr<runtime::cuda::GpuMonitor> monitor_;
   std::unique_ptr<DeviceShare> share_;  // of the GPU
   std::unique_ptr<ReferenceSide> side_;

@@ -29,7 +29,7 @@ class ProfilePass {
 
   Status run() {
     const NoShare alone(sides_.options.share);
-    const TimingLock lock(timing_lock_file(sides_.options.judge.target), [] {});
+    const TimingLock lock(sides_.options.timing_lock, [] {});
     verdict_.seconds["waiting"] += lock.waited_s();
     CallSource& source = sides_.source;
     EagerCalls eager(sides_.side);

@@ -49,6 +49,7 @@ class SideBySide {
         contestants_(contestants),
         options_(options.examination.judge),
         share_(options.examination.share),
+        timing_lock_(options.examination.timing_lock),
         check_(side, source),
         compiled_(options.examination.compiled, side, source, check_),
         samples_(contestants.size()),
@@ -62,7 +63,7 @@ class SideBySide {
     single_ = *stateful || side_.reads_state() || side_.is_random();
     reloads_ = *stateful || !side_.judged_state().empty();
     const NoShare alone(share_);
-    const TimingLock lock(timing_lock_file(options_.target), [&] {
+    const TimingLock lock(timing_lock_, [&] {
       for (auto& each : contestants_) add_note(each.verdict, "waited until another run on this machine had been timed");
     });
     lock_ = &lock;
@@ -406,6 +407,7 @@ class SideBySide {
   std::vector<Contestant>& contestants_;
   const JudgeOptions& options_;
   DeviceShare* share_;
+  std::filesystem::path timing_lock_;
   CallCheck check_;
   CompiledRounds compiled_;
   const TimingLock* lock_ = nullptr;  // held while something is timed

@@ -10,10 +10,10 @@
 
 namespace tilepilot::eval {
 
-std::filesystem::path timing_lock_file(const std::string& target) {
+std::filesystem::path timing_lock_file(const std::string& bus_id) {
   const std::filesystem::path folder = lock_folder();
   if (folder.empty()) return {};
-  return folder / (target.starts_with("cuda") ? "timing-gpu.lock" : "timing-cpu.lock");
+  return folder / (bus_id.empty() ? "timing-cpu.lock" : "timing-gpu-" + bus_id + ".lock");
 }
 
 namespace {

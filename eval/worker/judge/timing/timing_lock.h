@@ -14,8 +14,9 @@
 
 namespace tilepilot::eval {
 
-// The file for a target; empty where there is no folder that is the user's alone.
-std::filesystem::path timing_lock_file(const std::string& target);
+// The file for the GPU of this bus id, or for the processor, where that is empty; empty where there is no folder that
+// is the user's alone.
+std::filesystem::path timing_lock_file(const std::string& bus_id);
 
 class TimingLock {
  public:
