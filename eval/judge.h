@@ -212,6 +212,9 @@ struct CheckRequest {
 class Judge {
  public:
   virtual ~Judge() = default;
+  // Whether it can judge at all. Without having been asked it finds out with the first check, whose verdict is then
+  // `worker_failed`.
+  virtual Status ready() { return {}; }
   virtual Verdict check(const CheckRequest& request) = 0;
   // Measures verified programs side by side: samples of all of them and of eager take turns in one session, so that
   // their ratios can be compared. A verdict for each, in order. Unless overridden, each is checked alone.
@@ -227,5 +230,9 @@ class Judge {
 // survives its worker: a worker that dies gives `worker_failed` once, and the next check starts a new one. The worker
 // and its candidates end with the thread that opened the judge, however that ends: let one thread open and use it.
 Result<std::unique_ptr<Judge>> open_judge(const std::filesystem::path& reference_folder, const JudgeOptions& options);
+// The same, but what the worker takes (memory, a GPU, seconds) it takes when something is to be judged; what open_judge
+// would find wrong with it, ready() finds. Its options must name a target. Errors: those of the options.
+Result<std::unique_ptr<Judge>> judge_on_demand(const std::filesystem::path& reference_folder,
+                                               const JudgeOptions& options);
 
 }  // namespace tilepilot::eval

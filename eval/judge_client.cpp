@@ -88,10 +88,12 @@ class JudgeClient final : public Judge {
     return {};
   }
 
+  Status ready() override { return worker_ ? Status() : start(); }
+
   std::string target() const override { return options_.target; }
 
   Result<EagerTimes> eager_times() override {
-    if (!worker_) TRY(start());
+    TRY(ready());
     worker_->wire().send({{"op", "eager"}});
     auto answer = worker_->wire().receive(kEagerLimit);
     if (!answer) return worker_gone("while it measured eager");
@@ -227,10 +229,15 @@ Result<EagerTimes> Judge::eager_times() {
 }
 
 Result<std::unique_ptr<Judge>> open_judge(const std::filesystem::path& reference_folder, const JudgeOptions& options) {
-  TRY(check_options(options));
-  auto judge = std::make_unique<JudgeClient>(reference_folder, options);
-  TRY(judge->start());
+  auto judge = TRY(judge_on_demand(reference_folder, options));
+  TRY(judge->ready());
   return judge;
+}
+
+Result<std::unique_ptr<Judge>> judge_on_demand(const std::filesystem::path& reference_folder,
+                                               const JudgeOptions& options) {
+  TRY(check_options(options));
+  return std::unique_ptr<Judge>(std::make_unique<JudgeClient>(reference_folder, options));
 }
 
 }  // namespace tilepilot::eval

@@ -250,7 +250,9 @@ Result<GenerateResult> generate(SourceMap& sources, const GenerateOptions& optio
         fmt::format("note: the model is in {} mode, and it alone is judged; in the other mode the program of the "
                     "author `builtin` runs the model's own `forward`",
                     run.reference.training ? "training" : "evaluation"));
-  auto judge = TRY(eval::open_judge(folder, options.judge));
+  // An author that sees nothing to do needs no judge, which may have to wait for memory first.
+  auto judge = TRY(options.judge.target == "auto" ? eval::open_judge(folder, options.judge)
+                                                  : eval::judge_on_demand(folder, options.judge));
   TRY(check_protocol(options.judge, judge->target()));
   run.judge = judge.get();
   run.target = judge->target();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "agent/generate/tuning.h"
 
@@ -36,14 +37,20 @@ Ending ending_of(Rest rest) {
 // One run of the loop, and what it talks to.
 class Loop {
  public:
-  Loop(Author& author, eval::Judge& judge, RunRecord record, const Budget& budget, const LoopEvents& events)
-      : author_(author), judge_(judge), record_(std::move(record)), events_(events), tuner_(budget.variants) {}
+  Loop(Author& author, eval::Judge& judge, RunRecord record, const Budget& budget, const LoopEvents& events,
+       const Clock& clock)
+      : author_(author),
+        judge_(judge),
+        record_(std::move(record)),
+        events_(events),
+        clock_(clock),
+        tuner_(budget.variants) {}
 
-  Result<RunOutcome> run(const Budget& budget, const Clock& clock) {
-    const double start = clock.seconds();
+  Result<RunOutcome> run(const Budget& budget) {
+    const double begin = clock_.seconds();
     std::optional<Ending> ending;
     while (!ending) {
-      const double left = budget.minutes * 60 - (clock.seconds() - start);
+      const double left = budget.minutes * 60 - (clock_.seconds() - begin - seconds_until_ready_);
       if (const auto variant = left >= kLeastSecondsForVariant ? tuner_.next(outcome_.attempts) : std::nullopt) {
         ending = TRY(attempt(*variant, left));
         continue;
@@ -51,7 +58,7 @@ class Loop {
       ending = spent(budget, left);
       if (!ending) ending = TRY(step(left));
       // What an author cannot do once the time is spent is no failure of its own.
-      if (ending == Ending::author_failed && clock.seconds() - start >= budget.minutes * 60) {
+      if (ending == Ending::author_failed && clock_.seconds() - begin - seconds_until_ready_ >= budget.minutes * 60) {
         ending = Ending::time_spent;
         outcome_.failure = {};
       }
@@ -59,7 +66,7 @@ class Loop {
     outcome_.ending = *ending;
     if (*ending != Ending::worker_failed) TRY(compare_finalists());
     if (!outcome_.best) outcome_.best = best_of(outcome_.attempts);
-    outcome_.seconds = clock.seconds() - start;
+    outcome_.seconds = clock_.seconds() - begin - seconds_until_ready_;
     outcome_.spending = author_.spending();
     TRY(record_.store.finish_run(record_.run, to_string(outcome_.ending),
                                  outcome_.best ? std::optional(static_cast<int>(*outcome_.best)) : std::nullopt));
@@ -121,9 +128,21 @@ class Loop {
   }
 
   Status judge(int number) {
+    TRY(get_ready());
     Attempt& attempt = outcome_.attempts[static_cast<size_t>(number)];
     attempt.verdict = judge_.check({.source = attempt.candidate.source, .profile = eval::Profiling::quick});
     return record_.store.save_attempt(record_.run, number, attempt.candidate, attempt.verdict);
+  }
+
+  // Once: of a judge that fails later there are verdicts. Its reference is loaded meanwhile, and it may wait for
+  // memory, which is no time of the author's.
+  Status get_ready() {
+    if (std::exchange(asked_judge_, true)) return {};
+    const double begin = clock_.seconds();
+    Status ready = judge_.ready();
+    seconds_until_ready_ = clock_.seconds() - begin;
+    if (!ready.ok()) TRY(record_.store.finish_run(record_.run, to_string(Ending::worker_failed), std::nullopt));
+    return ready;
   }
 
   // Measures a new attempt beside the best so far, and a variant beside what it varies, where their own measurements
@@ -185,9 +204,12 @@ class Loop {
   eval::Judge& judge_;
   RunRecord record_;
   const LoopEvents& events_;
+  const Clock& clock_;
   RunOutcome outcome_;
   Tuner tuner_;
   int own_attempts_ = 0;  // the author's, without variants
+  bool asked_judge_ = false;
+  double seconds_until_ready_ = 0;  // of the judge
 };
 
 }  // namespace
@@ -225,7 +247,7 @@ std::string_view to_string(Ending ending) {
 
 Result<RunOutcome> improve(Author& author, eval::Judge& judge, RunRecord record, const Budget& budget,
                            const LoopEvents& events, const Clock& clock) {
-  return Loop(author, judge, std::move(record), budget, events).run(budget, clock);
+  return Loop(author, judge, std::move(record), budget, events, clock).run(budget);
 }
 
 }  // namespace tilepilot::agent

@@ -72,7 +72,8 @@ struct LoopEvents {
   std::function<void(int number, const Attempt&)> on_compared = [](int, const Attempt&) {};
 };
 
-// Errors are those of the store; whatever else goes wrong is an ending.
+// The judge is asked first when there is something to judge. Errors are those of the store, and of a judge that is not
+// ready; whatever else goes wrong is an ending.
 Result<RunOutcome> improve(Author& author, eval::Judge& judge, RunRecord record, const Budget& budget,
                            const LoopEvents& events, const Clock& clock = steady_clock());
 

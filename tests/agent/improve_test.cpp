@@ -87,6 +87,14 @@ class ListJudge final : public eval::Judge {
     return verdicts;
   }
   std::string target() const override { return "cpu"; }
+  Status ready() override {
+    ++asked;
+    clock_.now += seconds_until_ready;
+    return is_missing ? Status(make_error(DiagnosticKind::out_of_memory, {}, "it needs 9 GB")) : Status();
+  }
+  int asked = 0;  // whether it is ready
+  double seconds_until_ready = 0;
+  bool is_missing = false;
   std::deque<std::vector<eval::Verdict>> comparisons;
   std::vector<std::vector<std::string>> compared;
   double seconds_a_check = 1;
@@ -143,6 +151,34 @@ TEST_F(Improve, GoesRoundUntilNothingIsLeft) {
   EXPECT_EQ(outcome.seconds, 2);
   EXPECT_EQ(stored_ending(), "nothing left to try");
   EXPECT_EQ(column("SELECT best_attempt FROM run"), "1");
+}
+
+TEST_F(Improve, AnAuthorWithoutCandidatesNeedsNoJudge) {
+  CountingAuthor author(0);
+  ListJudge judge(clock_, {});
+  judge.is_missing = true;
+  EXPECT_EQ(run(author, judge).ending, Ending::nothing_left);
+  EXPECT_EQ(judge.asked, 0);
+}
+
+TEST_F(Improve, WhatTheJudgeWaitsForIsNoTimeOfTheRun) {
+  CountingAuthor author(2);
+  ListJudge judge(clock_, {failed(eval::Outcome::wrong_values), failed(eval::Outcome::wrong_values)});
+  judge.seconds_until_ready = 3600;
+  RunOutcome outcome = run(author, judge, {.minutes = 1});
+  EXPECT_EQ(outcome.ending, Ending::nothing_left);
+  EXPECT_EQ(outcome.seconds, 2);
+  EXPECT_EQ(judge.asked, 1);
+}
+
+TEST_F(Improve, fail_TheJudgeIsNotReady) {
+  CountingAuthor author(2);
+  ListJudge judge(clock_, {});
+  judge.is_missing = true;
+  auto outcome = improve(author, judge, {*store_, run_}, {}, {}, clock_);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().kind, DiagnosticKind::out_of_memory);
+  EXPECT_EQ(stored_ending(), "the worker failed");
 }
 
 TEST_F(Improve, GoesOnWithARunThatWasInterrupted) {
