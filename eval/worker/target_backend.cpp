@@ -23,15 +23,6 @@ TargetBackend on_processor(const TargetOptions& given) {
   return {runtime::cpu_backend(toolchain_with(given)), nullptr, {Place::cpu, ""}};
 }
 
-runtime::cuda::NvrtcOptions nvrtc_options(const std::filesystem::path& cache) {
-  runtime::cuda::NvrtcOptions options;
-  options.folders = runtime::cuda::default_cuda_folders();
-  if (const auto packages = libtorch_packages(); !packages.empty())
-    options.folders.insert(options.folders.begin(), packages);
-  options.cache = cache;
-  return options;
-}
-
 // All that a GPU needs, in the order in which a user would install it.
 Result<TargetBackend> on_gpu(const std::string& architecture, const TargetOptions& given) {
   std::shared_ptr<const runtime::cuda::Device> gpu = TRY(runtime::cuda::Device::open());
@@ -57,6 +48,15 @@ Result<TargetBackend> on_gpu(const std::string& architecture, const TargetOption
 }
 
 }  // namespace
+
+runtime::cuda::NvrtcOptions nvrtc_options(const std::filesystem::path& cache) {
+  runtime::cuda::NvrtcOptions options;
+  options.folders = runtime::cuda::default_cuda_folders();
+  if (const auto packages = libtorch_packages(); !packages.empty())
+    options.folders.insert(options.folders.begin(), packages);
+  options.cache = cache;
+  return options;
+}
 
 Result<TargetBackend> open_target(const Target& target, const TargetOptions& options) {
   switch (target.place) {

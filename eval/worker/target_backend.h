@@ -6,6 +6,7 @@
 
 #include "compiler/emulator/report.h"
 #include "compiler/runtime/cuda/driver.h"
+#include "compiler/runtime/cuda/nvrtc.h"
 #include "compiler/runtime/kernel.h"
 #include "compiler/runtime/target.h"
 
@@ -23,6 +24,9 @@ struct TargetOptions {
   std::shared_ptr<emulator::CostBook> costs = nullptr;  // gets what launches in the emulator cost
   std::optional<int> compiler_socket = std::nullopt;    // compiles in place of this process (compiler_socket.h)
 };
+
+// Where NVRTC is looked for: beside LibTorch first.
+runtime::cuda::NvrtcOptions nvrtc_options(const std::filesystem::path& cache);
 
 // Errors: driver_missing, nvrtc_missing, worker_unavailable (a LibTorch without CUDA).
 Result<TargetBackend> open_target(const runtime::Target& target, const TargetOptions& options);

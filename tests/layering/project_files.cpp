@@ -15,7 +15,7 @@ constexpr std::string_view kRoots[] = {"compiler",    "retrieval", "eval", "agen
 // `.in` files are C++ too: text that goes into generated kernels.
 bool is_source(const fs::path& path) {
   std::string extension = path.extension().string();
-  return extension == ".cpp" || extension == ".h" || extension == ".def" || extension == ".in";
+  return extension == ".cpp" || extension == ".h" || extension == ".def" || extension == ".in" || extension == ".cu";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "eval/torch/threads.h"
+#include "eval/worker/truth/gpu_scan.h"
 #include "eval/worker/truth/usual_size.h"
 
 namespace tilepilot::eval {
@@ -108,7 +109,7 @@ void ScaleBuilder::add(const at::Tensor& eager, const at::Tensor& truth) {
   if (truth.numel() == 0) return;
   if (truth.is_cpu() && eager.is_cpu() && place_ == ScanPlace::nearest) {
     add_on_host(readable(eager), readable(truth));
-  } else {
+  } else if (place_ == ScanPlace::operators || !add_by_kernels(eager, truth)) {
     add_by_operators(eager, truth);
   }
   if (!least_.empty()) see_places(eager, truth);
@@ -166,6 +167,23 @@ void ScaleBuilder::add_on_host(const at::Tensor& eager, const at::Tensor& truth)
     fills_ += part.seen.fills;
     largest_ = std::max(largest_, part.seen.largest);
   }
+}
+
+bool ScaleBuilder::add_by_kernels(const at::Tensor& eager, const at::Tensor& truth) {
+  RowShape part = shape_;
+  part.rows = truth.numel() / shape_.columns;
+  const bool fit = is_for_kernels(truth, part) && is_for_kernels(eager, part);
+  const ScanKernels* kernels = fit ? gpu_scan_kernels() : nullptr;
+  const auto sums = kernels ? sum_scales(*kernels, eager, truth, part, fill_limit_, !columns_.empty()) : std::nullopt;
+  if (!sums) return false;
+  for (size_t i = 0; i < sums->row_squares.size(); ++i)
+    rows_[static_cast<size_t>(next_row_) + i].add(sums->row_squares[i], sums->rows_not_zero[i]);
+  for (size_t i = 0; i < sums->column_squares.size(); ++i)
+    columns_[i].add(sums->column_squares[i], sums->columns_not_zero[i]);
+  counted_ += sums->seen.counted;
+  fills_ += sums->seen.fills;
+  largest_ = std::max(largest_, sums->seen.largest);
+  return true;
 }
 
 void ScaleBuilder::add_by_operators(const at::Tensor& given_eager, const at::Tensor& given_truth) {
@@ -252,6 +270,10 @@ void GroupedSquares::add(const GroupedSquares& other) {
   for (size_t i = 0; i < other.sums_.size(); ++i) sums_[i] += other.sums_[i];
 }
 
+void GroupedSquares::add(const std::vector<double>& sums) {
+  for (size_t i = 0; i < sums.size(); ++i) sums_[i] += sums[i];
+}
+
 double GroupedSquares::sum() const { return std::accumulate(sums_.begin(), sums_.end(), 0.0); }
 
 double GroupedSquares::median(int64_t elements) const {
@@ -272,7 +294,7 @@ void ErrorMeter::add(const at::Tensor& value, const at::Tensor& eager, const at:
   if (truth.numel() == 0) return;
   if (truth.is_cpu() && value.is_cpu() && eager.is_cpu() && place_ == ScanPlace::nearest) {
     add_on_host(readable(value), readable(eager), readable(truth));
-  } else {
+  } else if (place_ == ScanPlace::operators || !add_by_kernels(value, eager, truth)) {
     add_by_operators(value, eager, truth);
   }
   next_row_ += truth.numel() / shape_.columns;
@@ -324,6 +346,20 @@ void ErrorMeter::local_scales(int64_t row, int64_t column, int64_t count, double
     const double* of_columns = scale_.columns.data() + column;
     for (int64_t i = 0; i < count; ++i) scales[i] = std::min(of_row, of_columns[i]);
   }
+}
+
+bool ErrorMeter::add_by_kernels(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth) {
+  RowShape part = shape_;
+  part.rows = truth.numel() / shape_.columns;
+  const bool fit = is_for_kernels(value, part) && is_for_kernels(eager, part) && is_for_kernels(truth, part);
+  const ScanKernels* kernels = fit ? gpu_scan_kernels() : nullptr;
+  const ErrorPlaces places{next_row_, shape_.rows, rows_.shift(), columns_.shift()};
+  const auto sums = kernels ? sum_errors(*kernels, value, eager, truth, part, scale_, places) : std::nullopt;
+  if (!sums) return false;
+  seen_values_.add(sums->seen);
+  rows_.add(sums->row_squares);
+  columns_.add(sums->column_squares);
+  return true;
 }
 
 void ErrorMeter::add_by_operators(const at::Tensor& given_value, const at::Tensor& given_eager,

@@ -34,8 +34,8 @@ struct ErrorScan {
 };
 
 enum class ScanPlace {
-  nearest,   // what is on the processor is read there
-  operators  // by LibTorch's operators, as on a GPU
+  nearest,   // what is on the processor is read there, what is on a GPU by kernels if that can be (gpu_scan.h)
+  operators  // by LibTorch's operators, as elsewhere
 };
 
 // A tensor as rows along its last axis of more than one element.
@@ -56,6 +56,7 @@ class ScaleBuilder {
 
  private:
   void add_on_host(const at::Tensor& eager, const at::Tensor& truth);
+  bool add_by_kernels(const at::Tensor& eager, const at::Tensor& truth);  // false: they cannot
   void add_by_operators(const at::Tensor& eager, const at::Tensor& truth);
   void see_places(const at::Tensor& eager, const at::Tensor& truth);
 
@@ -75,6 +76,9 @@ class GroupedSquares {
   void add(int64_t index, double square) { sums_[static_cast<size_t>(index >> shift_)] += square; }
   void add(int64_t first, const double* squares, int64_t count);  // neighbours
   void add(const GroupedSquares& other);
+  // What others have summed by group: 2^shift() neighbours.
+  void add(const std::vector<double>& sums);
+  int shift() const { return shift_; }
   double sum() const;
   // The median over the groups, each divided by its number of elements if each number stands for so many.
   double median(int64_t elements) const;
@@ -100,6 +104,7 @@ class ErrorMeter {
   void add_on_host(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth);
   // Of the elements of a row from a column on, by the local rule.
   void local_scales(int64_t row, int64_t column, int64_t count, double* scales) const;
+  bool add_by_kernels(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth);
   void add_by_operators(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth);
 
   RowShape shape_;
