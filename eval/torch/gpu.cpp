@@ -58,8 +58,17 @@ OtherStream::~OtherStream() {
 
 void synchronize_gpu() { cuda_guard().synchronizeDevice(0); }
 
+namespace {
+
+constexpr size_t kOfAllPools = 0;  // of the allocator's statistics
+
+}  // namespace
+
+int64_t gpu_memory_taken() {
+  return c10::getDeviceAllocator(c10::DeviceType::CUDA)->getDeviceStats(0).reserved_bytes[kOfAllPools].current;
+}
+
 void release_unused_gpu_memory(int64_t idle) {
-  constexpr size_t kOfAllPools = 0;
   auto* allocator = c10::getDeviceAllocator(c10::DeviceType::CUDA);
   if (idle > 0) {
     const auto stats = allocator->getDeviceStats(0);

@@ -33,6 +33,9 @@ class OtherStream {
 // Waits until the GPU has done all that it was given; throws what LibTorch throws if it failed. @pre
 // libtorch_sees_gpu()
 void synchronize_gpu();
+// Bytes of the GPU that LibTorch has taken in this process, for tensors and to keep for others. @pre
+// libtorch_sees_gpu()
+int64_t gpu_memory_taken();
 // Memory that LibTorch keeps for tensors to come goes back to the GPU, where other processes can have it. @pre
 // libtorch_sees_gpu(). Unless it is no more than `idle` bytes: taking memory again takes time.
 void release_unused_gpu_memory(int64_t idle = 0);

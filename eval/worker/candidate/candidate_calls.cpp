@@ -96,6 +96,7 @@ Result<RanCalls> CandidateCalls::go() {
   const double kernels = program_.log().seconds;
   TRY(run(results_.size(), calls_.size(), true));
   TRY(program_.finish());
+  if (device_memory_) device_memory_->note();
   return RanCalls{stopwatch_->read(), program_.log().seconds - kernels};
 }
 

@@ -16,6 +16,7 @@
 #include <random>
 #include <string_view>
 
+#include "eval/torch/gpu.h"
 #include "eval/torch/threads.h"
 
 namespace tilepilot::eval {
@@ -247,6 +248,10 @@ struct DeviceMemory::Learned {
   int64_t calls = 0;  // of the batch that is watched
   std::optional<uint64_t> callback;
   int batches = 0, most_batches = 0;  // that are watched
+  // What LibTorch allocates elsewhere (the outputs of convolutions, workspaces of libraries) nobody tells, but the
+  // GPU's memory that it took within a batch of so many calls: to take it takes milliseconds.
+  std::map<int64_t, int64_t> taken_within;
+  int64_t taken_before = 0, given = 0;  // to the factories
 
   void note_batch() {
     for (auto& [size, count] : watch.sizes) most[size] = std::max(most[size], (count + calls - 1) / calls);
@@ -254,6 +259,17 @@ struct DeviceMemory::Learned {
       at::removeCallback(*callback);
       callback.reset();
     }
+  }
+  bool is_on_gpu() const { return watch.type == c10::DeviceType::CUDA; }
+  void note_taken() {
+    if (calls == 0 || !is_on_gpu()) return;
+    int64_t asked = 0;
+    for (auto& [size, count] : watch.sizes) asked += size * count;
+    const int64_t taken = gpu_memory_taken(), more = taken - taken_before - std::max<int64_t>(0, asked - given);
+    int64_t& within = taken_within[calls];
+    within = std::min(within + std::max<int64_t>(0, more), kMostBytes);
+    taken_before = taken;
+    given = asked;  // they are not asked for again
   }
 };
 
@@ -279,15 +295,23 @@ void DeviceMemory::renew(int64_t calls) {
   watching = &learned.watch;
   std::vector<at::Tensor> blocks;
   int64_t total = 0;
-  for (auto& [size, count] : learned.most) {
-    for (int64_t i = 0; i < count * calls && total + size <= Learned::kMostBytes; ++i, total += size) {
-      try {
-        blocks.push_back(at::empty({size}, at::dtype(at::kByte).device(learned.watch.type)));
-      } catch (const c10::OutOfMemoryError&) { return; }  // calls may get by with less at once
-      fill_with_random_bytes(blocks.back());
-    }
-  }
+  const auto add = [&](int64_t size) {
+    blocks.push_back(at::empty({size}, at::dtype(at::kByte).device(learned.watch.type)));
+    fill_with_random_bytes(blocks.back());
+    total += size;
+  };
+  try {
+    for (auto& [size, count] : learned.most)
+      for (int64_t i = 0; i < count * calls && total + size <= Learned::kMostBytes; ++i) add(size);
+    learned.given = total;
+    const int64_t within = learned.taken_within[calls];
+    if (within > 0 && total + within <= Learned::kMostBytes) add(within);
+  } catch (const c10::OutOfMemoryError&) {}  // calls may get by with less at once
+  blocks.clear();
+  if (learned.is_on_gpu()) learned.taken_before = gpu_memory_taken();
 }
+
+void DeviceMemory::note() { learned_->note_taken(); }
 
 void DeviceMemory::end() { watching = nullptr; }
 

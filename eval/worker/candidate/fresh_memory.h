@@ -28,7 +28,8 @@ void release_fresh_memory();
 
 // There is no standing under the allocator of a GPU. While it lives, notes what `torch.empty` and its like allocate on
 // devices of this type in this thread; renew() then fills as much memory of those sizes and frees it, so that the
-// allocations after it find it.
+// allocations after it find it. What else calls made LibTorch take of the device they find, too, at once: memory that
+// is taken within a call counts as the call's time, and the judge makes both sides give theirs back between calls.
 class DeviceMemory {
  public:
   // So many batches of calls are watched.
@@ -38,6 +39,8 @@ class DeviceMemory {
 
   // So many calls begin, whose inputs are in place. What calls allocate is learned in the first batches, then no more.
   void renew(int64_t calls);
+  // They have run, all of them, once: what LibTorch took of the device meanwhile is known from now on.
+  void note();
   // They are over: what is allocated until the next ones is not theirs.
   void end();
 

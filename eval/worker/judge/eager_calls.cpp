@@ -62,6 +62,7 @@ Result<EagerBatch> EagerCalls::run(const Batch& batch, const CallSource& source)
     stopwatch_->stop();
   }
   const double passed = monotonic_seconds() - begin, stopped = stopwatch_->read();
+  if (device_memory_) device_memory_->note();
   if (device_memory_) device_memory_->end();
   result.seconds = side_.device().is_cpu() ? passed : stopped;
   return result;
