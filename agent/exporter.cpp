@@ -78,8 +78,13 @@ Result<eval::Reference> export_reference(SourceMap& sources, const std::filesyst
     return make_error(DiagnosticKind::file_not_found, {}, fmt::format("cannot read `{}`: {}", model.string(), why),
                       "give the path of a Python file with `class Model`, `get_inputs` and `get_init_inputs`");
   int32_t file = sources.add(model.string(), std::move(text));
-  std::vector<std::string> command = {options.python, options.script.string(),      model.string(), folder.string(),
-                                      "--seed",       std::to_string(options.seed), "--dtype",      options.dtype};
+  std::vector<std::string> command = {options.python};
+  // What it imports itself is little, and nothing that a user has installed.
+  if (!options.server.empty())
+    command.insert(command.end(),
+                   {"-I", "-S", (options.script.parent_path() / "export_client.py").string(), options.server});
+  command.insert(command.end(), {options.script.string(), model.string(), folder.string(), "--seed",
+                                 std::to_string(options.seed), "--dtype", options.dtype});
   if (!options.scale.empty()) command.insert(command.end(), {"--scale", options.scale});
   if (options.graph_only) command.push_back("--graph-only");
   auto ran = TRY(runtime::run_process(command, {.time_limit_s = options.time_limit_s, .working_directory = {}}));

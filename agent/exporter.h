@@ -9,9 +9,13 @@
 
 namespace tilepilot::agent {
 
+// Names a server of exports to processes that export (agent/export_server.h).
+inline constexpr const char* kExportServerVariable = "TILEPILOT_EXPORT_SERVER";
+
 struct ExporterOptions {
   std::string python = "python3";  // an interpreter with PyTorch
   std::filesystem::path script;    // scripts/export_reference.py
+  std::string server = {};         // of exports, that may be there; empty: there is none
   double time_limit_s = 300;
   int64_t seed = 42;            // before Model(*get_init_inputs())
   std::string dtype = "model";  // or fp32, fp16, bf16: as model.to(dtype), its inputs too

@@ -218,6 +218,7 @@ agent::ExporterOptions Session::exporter_options() const {
   agent::ExporterOptions options;
   options.python = python();
   options.script = environment.root / "scripts/export_reference.py";
+  options.server = environment.export_server;
   options.dtype = common.dtype;
   options.scale = common.scale;
   return options;

@@ -65,6 +65,7 @@ Environment read_environment() {
   environment.commit = built_commit(build);
   std::getline(std::ifstream(build / "python"), environment.python);
   if (environment.python.empty()) environment.python = "python3";
+  environment.export_server = variable("TILEPILOT_EXPORT_SERVER");
   environment.api_key = take_secret("TILEPILOT_API_KEY");
   environment.prices = default_prices();
   environment.color = isatty(2) != 0 && variable("NO_COLOR").empty();

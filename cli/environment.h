@@ -18,6 +18,7 @@ struct Environment {
   std::filesystem::path store;   // $TILEPILOT_STORE, $XDG_DATA_HOME/tilepilot/tilepilot.db,
                                  // ~/.local/share/tilepilot/tilepilot.db; empty: no $HOME
   std::string python;            // the interpreter whose PyTorch this build links
+  std::string export_server;     // $TILEPILOT_EXPORT_SERVER (agent/export_server.h)
   std::string api_key;           // $TILEPILOT_API_KEY
   std::filesystem::path prices;  // of language models: $TILEPILOT_PRICES, $XDG_CONFIG_HOME/tilepilot/prices.json,
                                  // ~/.config/tilepilot/prices.json; empty: no $HOME

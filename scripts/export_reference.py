@@ -5,6 +5,7 @@
                         [--graph-only]
     export_reference.py MODEL.py --serve-compiled default|max-autotune [--seed N] [--threads N]
                                  [--dtype fp32|fp16|bf16] [--device cpu|cuda] [--scale 1/4]
+    export_reference.py --serve NAME
 
 The first form writes OUTDIR/reference.json and OUTDIR/weights.safetensors (docs/reference-format.md), all or
 nothing; `--graph-only` makes neither weights nor inputs, and leaves the former out. One JSON object on standard
@@ -12,7 +13,8 @@ output says how it went:
 {"ok": true, ...} with exit code 0, or {"ok": false, "error": KIND, "message", "file", "line", "hint"} with exit
 code 2 if the model file is at fault and 3 if this Python lacks something. Whatever the model prints goes to
 standard error. The second form holds the same model under torch.compile and answers the judge's requests on the
-socket that is descriptor 3 (tilepilot_export/compiled.py).
+socket that is descriptor 3 (tilepilot_export/compiled.py). The third form does what the first does for others
+(export_client.py), as often as it is asked to.
 """
 
 import argparse
@@ -23,14 +25,13 @@ import operator
 import os
 import re
 import select
-import shutil
 import sys
-import tempfile
 import types
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from tilepilot_export.errors import ExportError, first_line, line_in  # noqa: E402
 from tilepilot_export.collection import no_collection  # noqa: E402
+from tilepilot_export.folder import write_folder  # noqa: E402
 
 FORMAT = "tilepilot-reference"
 VERSION = 1
@@ -466,34 +467,6 @@ def find_variants(path, model, inputs, known, weights, state):
     return variants
 
 
-def write_folder(folder, reference, weights):
-    """The folder appears complete or not at all; an older one is replaced."""
-    parent = os.path.dirname(folder)
-    try:
-        os.makedirs(parent, exist_ok=True)
-        fresh = tempfile.mkdtemp(prefix=".reference-", dir=parent)
-    except OSError as error:
-        raise ExportError("cannot_write", f"`{folder}` cannot be written: {first_line(error)}") from None
-    try:
-        weights.write(os.path.join(fresh, "weights.safetensors"))
-        with open(os.path.join(fresh, "reference.json"), "w", encoding="utf-8") as file:
-            json.dump(reference, file, separators=(",", ":"), allow_nan=False)
-        os.chmod(fresh, 0o755)
-        if os.path.isdir(folder) and os.listdir(folder):
-            if not os.path.exists(os.path.join(folder, "reference.json")):
-                raise ExportError("cannot_write", f"`{folder}` exists and is not an exported reference")
-            old = tempfile.mkdtemp(prefix=".old-", dir=parent)
-            os.rename(folder, os.path.join(old, "reference"))
-            os.rename(fresh, folder)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            os.rename(fresh, folder)
-    except OSError as error:
-        raise ExportError("cannot_write", f"`{folder}` cannot be written: {first_line(error)}") from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-
-
 # torch.compile
 
 
@@ -551,10 +524,11 @@ def import_torch():
         from tilepilot_export.weights import Weights
 
 
-def parse_arguments():
+def parse_arguments(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="?")
     parser.add_argument("out", nargs="?")
+    parser.add_argument("--serve", default="")
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--serve-compiled", default="", choices=["", "default", "max-autotune"])
     parser.add_argument("--threads", type=int, default=0)
@@ -562,9 +536,9 @@ def parse_arguments():
     parser.add_argument("--scale", default="")
     parser.add_argument("--graph-only", action="store_true")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    options = parser.parse_args()
-    if not options.serve_compiled and not options.out:
-        parser.error("OUTDIR is missing")
+    options = parser.parse_args(arguments)
+    if not options.serve and not (options.model and (options.out or options.serve_compiled)):
+        parser.error("MODEL or OUTDIR is missing")
     return options
 
 
@@ -583,8 +557,18 @@ def answer_to(options):
                    "line": line_in(os.path.abspath(options.model), error), "hint": ""}
 
 
-def main():
-    options = parse_arguments()
+def serve(name):
+    from tilepilot_export.server import Server
+    server = Server(name, os.path.abspath(__file__), main)
+    import_torch()
+    server.get_ready(lambda arguments: export_reference(parse_arguments(arguments)))
+    server.go_on()
+
+
+def main(arguments=None):
+    options = parse_arguments(arguments)
+    if options.serve:
+        return serve(options.serve)
     if options.serve_compiled:
         return serve_compiled(options)
     answers = os.fdopen(os.dup(1), "w")

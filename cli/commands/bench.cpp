@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "agent/export_server.h"
 #include "agent/store/run_store.h"
 #include "agent/store/transcript.h"
 #include "agent/work_folder.h"
@@ -122,6 +123,8 @@ Result<BatchResult> run_one_batch(Session& session, BenchFlags& flags, int64_t& 
       session.environment.program, settings.arguments, flags.output, work.path(), flags.author != "builtin", {}, {}};
   if (!session.environment.api_key.empty())
     process.environment.push_back("TILEPILOT_API_KEY=" + session.environment.api_key);
+  agent::ExportServer exports(session.python(), session.exporter_options().script);
+  process.environment.push_back(exports.variable());
   LiveLines lines(isatty(STDERR_FILENO) != 0, session.common.quiet);
   process.gpus = gpus_of(settings.options["target"], flags.gpus, lines);
   if (flags.jobs->count() == 0) flags.batch.jobs = default_jobs(settings.options["target"], process.gpus.size());

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "agent/export_server.h"
 #include "cli/command.h"
 #include "cli/llm_flags.h"
 #include "cli/mcp/server.h"
@@ -54,7 +55,9 @@ int run_mcp(Session& session, McpFlags& flags) {
   if (out < 0 || in < 0)
     return session.fail({DiagnosticKind::bad_usage, {}, "standard input or output is closed", {}, "connect a client"});
   dup2(STDERR_FILENO, STDOUT_FILENO);
-  const mcp::Setup setup = setup_of(session, flags);
+  agent::ExportServer exports(session.python(), session.exporter_options().script);
+  mcp::Setup setup = setup_of(session, flags);
+  setup.exports = &exports;
   mcp::Server(setup, in, out).serve();
   return kDone;
 }

@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+namespace tilepilot::agent {
+class ExportServer;
+}
+
 namespace tilepilot::cli::mcp {
 
 struct Setup {
@@ -19,6 +23,7 @@ struct Setup {
   std::map<std::string, std::string> defaults;  // by option, for calls that name none: "--target"
   std::vector<std::string> language_model;      // options of `generate`; empty: no endpoint is named
   std::string api_key;                          // for `generate` with a language model
+  agent::ExportServer* exports = nullptr;       // started by the first call that exports; null: each call does alone
 };
 
 }  // namespace tilepilot::cli::mcp

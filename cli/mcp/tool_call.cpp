@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "agent/export_server.h"
 #include "cli/mcp/tool_arguments.h"
 #include "compiler/diagnostics/render.h"
 #include "compiler/runtime/last_line.h"
@@ -135,6 +136,12 @@ class ToolRun {
   runtime::ProcessResult ended_;
 };
 
+// What it reads is a model in PyTorch.
+bool exports(const Tool& tool) {
+  return std::any_of(tool.files.begin(), tool.files.end(),
+                     [](const ToolFile& file) { return file.argument == "model"; });
+}
+
 }  // namespace
 
 ToolAnswer failed_call(const Diagnostic& error) {
@@ -153,6 +160,7 @@ ToolAnswer call_tool(const Setup& setup, const Tool& tool, const json& arguments
   process.grace_s = kGraceSeconds;
   process.abandon = watch.abandon;
   process.more_environment = planned->environment;
+  if (setup.exports && exports(tool)) process.more_environment.push_back(setup.exports->variable());
   process.watch_err = [&last](std::string_view text) { last.add(text); };
   auto ended = runtime::run_process(planned->argv, process);
   if (!ended) return failed_call(ended.error());

@@ -1,0 +1,198 @@
+"""Exports one after another or side by side, each in a fork of one process that has imported all that they need.
+
+The socket is an abstract one: its name is gone when the process is. A request is a line of JSON with the descriptors
+of standard output and standard error (export_client.py); the answer is a line, too: {"ended": CODE}, or less a signal,
+or {"refused": WHY}. The export is ended if its client goes away, and all are when this process ends.
+"""
+
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+import tempfile
+
+# What may be another than at the start: nobody has read it yet, or exports do not.
+MAY_DIFFER = ("CUDA_VISIBLE_DEVICES", "PWD", "OLDPWD", "SHLVL", "_")
+THREADS = "OMP_NUM_THREADS"  # was read at the start, but a number of threads can be set later, too
+PR_SET_PDEATHSIG = 1
+MOST_BYTES = 1 << 22  # of a request
+FIRST_MODEL = """import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def get_inputs():
+    return [torch.rand(2, 2)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def relevant(environment):
+    return {name: value for name, value in environment.items()
+            if name not in MAY_DIFFER + (THREADS,) and not name.startswith("TILEPILOT_")}
+
+
+def user_of(connection):
+    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))[1]
+
+
+class Server:
+    """It listens from the beginning: who asks before it is ready waits no longer than for an export of its own."""
+
+    def __init__(self, name, script, run):
+        self.script, self.run = script, run
+        self.environment = relevant(os.environ)
+        self.clients = {}  # connection by process
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind("\0" + name)
+        self.listener.listen(256)
+        self.events = selectors.DefaultSelector()
+        self.events.register(self.listener, selectors.EVENT_READ, self.accept)
+
+    def get_ready(self, export):
+        """What an export imports when it first needs it, once for all."""
+        import torch
+        self.torch, self.threads = torch, torch.get_num_threads()
+        torch.set_num_threads(1)  # threads are not there in a fork, where others would wait for them
+        path = list(sys.path)
+        with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Exception):
+            model = os.path.join(folder, "model.py")
+            with open(model, "w", encoding="utf-8") as file:
+                file.write(FIRST_MODEL)
+            export([model, os.path.join(folder, "reference")])
+        sys.path[:] = path
+        sys.modules.pop("tilepilot_model", None)
+        gc.collect()
+        gc.freeze()
+
+    def go_on(self):
+        woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wakes)
+        self.events.register(woken, selectors.EVENT_READ, self.reap)
+        while True:
+            for key, _ in self.events.select():
+                key.data(key.fileobj)
+
+    def accept(self, listener):
+        connection, _ = listener.accept()
+        descriptors = []
+        with contextlib.suppress(OSError, ValueError, KeyError):  # of a client that is none
+            request = self.receive(connection, descriptors)
+            why = self.why_not(connection, request)
+            if not why:
+                connection = self.start(connection, request, descriptors)
+            else:
+                connection.sendall((json.dumps({"refused": why}) + "\n").encode())
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if connection:
+            connection.close()
+
+    @staticmethod
+    def receive(connection, descriptors):
+        connection.settimeout(10)  # a request is there at once
+        text = b""
+        while not text.endswith(b"\n") and len(text) < MOST_BYTES:
+            piece, arrived, _, _ = socket.recv_fds(connection, 1 << 16, 2)
+            descriptors.extend(arrived)
+            if not piece:
+                break
+            text += piece
+        return json.loads(text)
+
+    def why_not(self, connection, request):
+        if user_of(connection) != os.geteuid():
+            return "another user"
+        if (request["python"], request["script"]) != (sys.executable, self.script):
+            return "another exporter"
+        if relevant(request["environment"]) != self.environment:
+            return "another environment"
+        threads, own = request["environment"].get(THREADS), os.environ.get(THREADS)
+        if threads != own and not (threads and threads.isdigit() and int(threads) > 0):
+            return "another number of threads"
+        return ""
+
+    def start(self, connection, request, descriptors):
+        if len(descriptors) != 2:
+            raise ValueError("no standard output")
+        process = os.fork()
+        if process == 0:
+            self.become(request, descriptors)
+        with contextlib.suppress(OSError):  # it may have done so
+            os.setpgid(process, process)
+        self.clients[process] = connection
+        self.events.register(connection, selectors.EVENT_READ, lambda _: self.end(process))
+        return None  # kept until the process ends
+
+    def become(self, request, descriptors):
+        """The export: what export_reference.py does as a process of its own."""
+        code = 1
+        try:
+            parent = os.getppid()
+            os.setpgid(0, 0)
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(1)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self.events.close()
+            self.listener.close()
+            for other in self.clients.values():
+                other.close()
+            os.dup2(descriptors[0], 1)
+            os.dup2(descriptors[1], 2)
+            os.chdir(request["folder"])
+            os.environ.clear()
+            os.environ.update(request["environment"])
+            threads = request["environment"].get(THREADS, "")
+            self.torch.set_num_threads(int(threads) if threads.isdigit() else self.threads)
+            code = self.run(request["arguments"])
+        except SystemExit as error:  # of the parser of arguments
+            code = error.code if isinstance(error.code, int) else 1
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def end(self, process):
+        """The client says nothing more, so it is gone."""
+        self.events.unregister(self.clients[process])
+        with contextlib.suppress(OSError):
+            os.killpg(process, signal.SIGKILL)
+
+    def reap(self, woken):
+        with contextlib.suppress(BlockingIOError):
+            os.read(woken, 4096)
+        while True:
+            try:
+                process, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if process == 0:
+                return
+            connection = self.clients.pop(process, None)
+            if connection is None:
+                continue
+            with contextlib.suppress(OSError):  # what it has started
+                os.killpg(process, signal.SIGKILL)
+            with contextlib.suppress(KeyError, ValueError):
+                self.events.unregister(connection)
+            with contextlib.suppress(OSError):
+                connection.sendall((json.dumps({"ended": os.waitstatus_to_exitcode(status)}) + "\n").encode())
+            connection.close()
