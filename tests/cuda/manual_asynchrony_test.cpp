@@ -402,5 +402,13 @@ TEST(ManualAsynchrony, SaysWhyACopyIsDoneAtOnce) {
               AllOf(HasSubstr("by TMA, as the program says"), HasSubstr(", asynchronous"), Not(HasSubstr("at once"))));
 }
 
+TEST(ManualAsynchrony, TellsGroupsWithoutCopies) {
+  EXPECT_THAT(explained(kGroups.text, Architecture::sm_80), Not(HasSubstr("without copies")));
+  std::string twice = kGroups.text;
+  twice.insert(twice.find("async commit_copies"), "async commit_copies\n    ");
+  EXPECT_THAT(explained(twice, Architecture::sm_80), AllOf(HasSubstr("`T.ptx_commit_group`: a group without copies"),
+                                                           HasSubstr("each `T.async_copy` closes a group of its own")));
+}
+
 }  // namespace
 }  // namespace tilepilot::testing

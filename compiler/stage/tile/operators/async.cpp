@@ -224,7 +224,7 @@ const std::vector<TileFunction>& async_functions() {
   using ir::AsyncOp;
   static const std::vector<TileFunction> kFunctions = {
       {"async_copy", "src, dst, coalesced_width=, annotations?, loop_layout?",
-       "a copy that `T.ptx_wait_group` waits for", async_copy},
+       "a copy that `T.ptx_wait_group` waits for, in a group of its own", async_copy},
       {"tma_copy", "src, dst, barrier=, cluster_mask=, leader_scope_threads?, eviction_policy?",
        "a bulk copy: a load counts at `barrier`, `T.tma_store_wait` waits for a store", tma_copy},
       {"copy_cluster", "src, dst, dst_block=, cluster_mask=, remote_barrier=, eviction_policy?, coalesced_width?",
@@ -236,7 +236,8 @@ const std::vector<TileFunction>& async_functions() {
        wait<AsyncOp::wait_stores>},
       {"ptx_cp_async", "dst, src, num_elems, predicate=", "each thread copies elements that make 4, 8 or 16 bytes",
        cp_async},
-      {"ptx_commit_group", "", "closes a group of asynchronous copies", async<AsyncOp::commit_copies>},
+      {"ptx_commit_group", "", "closes a group of asynchronous copies: those of `T.ptx_cp_async`",
+       async<AsyncOp::commit_copies>},
       {"ptx_wait_group", "num=", "waits until at most `num` groups of copies are under way",
        wait<AsyncOp::wait_copies>},
       {"wait_wgmma", "num_mma=", "waits until at most `num_mma` asynchronous gemms are under way",

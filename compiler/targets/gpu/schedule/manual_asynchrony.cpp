@@ -42,7 +42,10 @@ class KeepAsynchrony : public ir::Rewriter {
   }
 
   Stmt rewrite(const Stmt& stmt) override {
-    if (const auto* list = ir::as<ir::Block>(stmt)) note_told(list->body);
+    if (const auto* list = ir::as<ir::Block>(stmt)) {
+      note_told(list->body);
+      tell_empty_groups(list->body);
+    }
     if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->peer) return rewrite_remote(stmt, *copy);
     if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->multicast != 0) return rewrite_shared(stmt, *copy);
     if (const auto* copy = ir::as<ir::Copy>(stmt); copy && copy->mode != CopyMode::complete)
@@ -84,6 +87,18 @@ class KeepAsynchrony : public ir::Rewriter {
       if (barrier && barrier->op == ir::BarrierOp::arrive && barrier->barrier.buffer == copy->barrier->buffer)
         told_by_each_.insert(list[k].get());
     }
+  }
+
+  // A wait for all groups but the last few counts these, too, and waits for more copies than was meant.
+  void tell_empty_groups(const std::vector<Stmt>& list) {
+    const auto closes = [](const Stmt& stmt) {
+      const auto* async = ir::as<ir::Async>(stmt);
+      return async != nullptr && async->op == AsyncOp::commit_copies;
+    };
+    for (size_t k = 1; k < list.size(); ++k)
+      if (closes(list[k]) && closes(list[k - 1]) && has_use(AsyncOp::commit_copies))
+        decide(list[k]->span, "`T.ptx_commit_group`", "a group without copies",
+               "each `T.async_copy` closes a group of its own");
   }
 
   // Waits of copies that are all done at once have nothing to wait for.
