@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <random>
 #include <utility>
 
@@ -21,6 +25,23 @@ ExportServer::~ExportServer() {
   if (stop_[1] >= 0) close(stop_[1]);
 }
 
+// It does so before it imports anything. An export that finds nobody is done by itself.
+void ExportServer::wait_until_it_listens() const {
+  constexpr int kLooks = 500;
+  constexpr auto kPause = std::chrono::milliseconds(10);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(name_.begin(), name_.end(), address.sun_path + 1);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name_.size());
+  for (int i = 0; i < kLooks && !has_ended_; ++i) {
+    const int asks = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool listens = connect(asks, reinterpret_cast<const sockaddr*>(&address), length) == 0;
+    close(asks);
+    if (listens) return;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 std::string ExportServer::variable() {
   const std::lock_guard lock(mutex_);
   if (name_.empty() && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stop_) == 0) {
@@ -32,7 +53,9 @@ std::string ExportServer::variable() {
       process.output_limit = 0;
       // However it ends, exports go on without it.
       [[maybe_unused]] const auto ended = runtime::run_process({python_, script_.string(), "--serve", name_}, process);
+      has_ended_ = true;
     });
+    wait_until_it_listens();
   }
   return fmt::format("{}={}", kExportServerVariable, name_);
 }

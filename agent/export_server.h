@@ -2,6 +2,7 @@
 // (scripts/tilepilot_export/server.py). `generate`, `check` and others find it by the name in an environment variable.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <mutex>
 #include <string>
@@ -29,6 +30,9 @@ class ExportServer {
   std::string name_;  // of its abstract socket; empty: it was not started
   int stop_[2] = {-1, -1};
   std::thread runs_;
+  std::atomic<bool> has_ended_ = false;
+
+  void wait_until_it_listens() const;
 };
 
 }  // namespace tilepilot::agent

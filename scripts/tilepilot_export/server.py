@@ -17,9 +17,11 @@ import struct
 import sys
 import tempfile
 
-# What may be another than at the start: nobody has read it yet, or exports do not.
-MAY_DIFFER = ("CUDA_VISIBLE_DEVICES", "PWD", "OLDPWD", "SHLVL", "_")
-THREADS = "OMP_NUM_THREADS"  # was read at the start, but a number of threads can be set later, too
+# Variables that Python, PyTorch and their libraries have read by the time of a request, by how their names begin. An
+# export gets all of its client's, but these would come too late.
+READ_AT_THE_START = ("PYTHON", "LD_", "LANG", "LC_", "HOME", "MALLOC_", "GLIBC_", "OMP_", "GOMP_", "KMP_", "MKL_",
+                     "OPENBLAS_", "DNNL_", "ONEDNN_", "ATEN_", "TORCH", "PYTORCH", "CUDA_HOME", "CUDA_MODULE", "CUBLAS")
+THREADS = "OMP_NUM_THREADS"  # but a number of threads can be set later, too
 PR_SET_PDEATHSIG = 1
 MOST_BYTES = 1 << 22  # of a request
 FIRST_MODEL = """import torch
@@ -43,9 +45,9 @@ def get_init_inputs():
 """
 
 
-def relevant(environment):
+def read_at_the_start(environment):
     return {name: value for name, value in environment.items()
-            if name not in MAY_DIFFER + (THREADS,) and not name.startswith("TILEPILOT_")}
+            if name.startswith(READ_AT_THE_START) and name != THREADS}
 
 
 def user_of(connection):
@@ -57,7 +59,7 @@ class Server:
 
     def __init__(self, name, script, run):
         self.script, self.run = script, run
-        self.environment = relevant(os.environ)
+        self.environment = read_at_the_start(os.environ)
         self.clients = {}  # connection by process
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind("\0" + name)
@@ -122,7 +124,7 @@ class Server:
             return "another user"
         if (request["python"], request["script"]) != (sys.executable, self.script):
             return "another exporter"
-        if relevant(request["environment"]) != self.environment:
+        if read_at_the_start(request["environment"]) != self.environment:
             return "another environment"
         threads, own = request["environment"].get(THREADS), os.environ.get(THREADS)
         if threads != own and not (threads and threads.isdigit() and int(threads) > 0):

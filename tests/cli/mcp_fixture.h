@@ -145,9 +145,20 @@ class Mcp : public CommandLine {
     server_ = -1;
     return status;
   }
-  std::set<pid_t> descendants() const {
+  std::set<pid_t> all_descendants() const {
     std::set<pid_t> found;
     collect_descendants(server_, found);
+    return found;
+  }
+  // Without the one that exports for all calls, and stays.
+  std::set<pid_t> descendants() const {
+    std::set<pid_t> found = all_descendants();
+    const std::string ours = " " + std::to_string(server_) + " ";
+    std::erase_if(found, [&](pid_t process) {
+      const std::string stat = content_of(folder_of(process) / "stat");
+      const bool is_child = stat.find(ours, stat.rfind(')')) == stat.rfind(')') + 3;
+      return is_child && content_of(folder_of(process) / "cmdline").find("--serve") != std::string::npos;
+    });
     return found;
   }
 

@@ -287,7 +287,8 @@ TEST_F(McpTools, CallsRunSideBySide) {
 
 TEST_F(McpTools, TheEndOfInputEndsWhatRuns) {
   send_call(1, "check", endless());
-  const std::set<pid_t> children = exporting();
+  exporting();
+  const std::set<pid_t> children = all_descendants();
   close_input();
   const int status = status_at_end(10);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
@@ -297,7 +298,8 @@ TEST_F(McpTools, TheEndOfInputEndsWhatRuns) {
 TEST_F(McpTools, SignalsEndWhatRuns) {
   for (const int signal : {SIGTERM, SIGKILL}) {
     send_call(1, "check", endless());
-    const std::set<pid_t> children = exporting();
+    exporting();
+    const std::set<pid_t> children = all_descendants();
     kill(server_, signal);
     const int status = status_at_end(10);
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
