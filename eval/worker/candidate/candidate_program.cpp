@@ -177,7 +177,8 @@ Result<Value> CandidateProgram::build(const GraphArgument& init_inputs, Construc
   auto made = interpreter_.call(*model_class, std::move(call));
   set_fresh_memory(before);
   Value model = TRY(std::move(made));
-  set_training(model, options_.training);
+  // Layers keep the mode in which the constructor leaves them, as the model's do: nobody calls `train()` afterwards.
+  if (!options_.training) set_training(model, false);
   construction.held = held_tensors(model);
   TRY(guarded("to", start_of_file(), [&] {
     for (auto& each : construction.held) construction.unconverted.push_back(each.tensor.detach());
