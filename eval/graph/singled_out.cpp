@@ -35,7 +35,8 @@ class Search {
 
   // NaN passes through arithmetic, and so do most infinities.
   void follow_what_is_no_number(int id, SingledOut& found, int depth = 0) const {
-    static const Set kArithmetic = {"add", "sub", "rsub", "mul", "div", "neg", "abs", "exp", "sqrt", "square", "pow"};
+    static const Set kArithmetic = {"add",    "sub", "rsub", "mul",  "div", "neg", "abs", "exp",  "sqrt",
+                                    "square", "pow", "amax", "amin", "max", "min", "sum", "mean", "logsumexp"};
     constexpr int kDeepest = 8;
     for (const int index : uses_.users(id)) {
       const GraphNode& node = uses_.node(index);
@@ -128,8 +129,8 @@ class Search {
     static const Set kEqual = {"eq", "ne", "isin"};
     static const Set kOrder = {"lt", "le", "gt", "ge", "threshold", "hardshrink", "bucketize", "searchsorted"};
     static const Set kBounds = {"clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum"};
-    static const Set kAsks = {"isnan", "isfinite", "nan_to_num", "nansum", "nanmean", "nanmedian"};
-    static const Set kAsksForInfinity = {"isinf", "isfinite", "nan_to_num"};
+    static const Set kAsks = {"isnan", "isfinite", "nan_to_num", "nansum", "nanmean", "nanmedian", "fmax", "fmin"};
+    static const Set kAsksForInfinity = {"isinf", "isneginf", "isposinf", "isfinite", "nan_to_num"};
     const std::string_view name = short_name(node);
     const bool is_integer = uses_.value(id).dtype.find("int") != std::string::npos;
     const auto takes = [&](size_t place) {
@@ -139,6 +140,10 @@ class Search {
     if (kAsks.count(name) || (kEqual.count(name) && takes(0) && takes(1)))
       found.nan = true;  // only NaN differs from itself
     if (kAsksForInfinity.count(name)) found.infinite = true;
+    if (kEqual.count(name))
+      for (const GraphArgument* other : others_of(node, id))
+        found.infinite = found.infinite || std::isinf(number_of(other).value_or(0));
+    if (!is_integer && kBounds.count(name)) look_at_bounds(node, id, found);
     // Beside a bound of floating numbers what is computed is nearly the same.
     const bool bounds = is_integer && kBounds.count(name), orders = kOrder.count(name);
     if (bounds || orders || kEqual.count(name)) {
@@ -164,6 +169,15 @@ class Search {
     if (name == "poisson_nll_loss" && takes(1)) add(1, found);  // where Stirling's term begins
     if (is_integer) look_at_loss(node, id, found);
     if (is_integer && rare_places_) look_at_table(node, id, found);
+  }
+
+  // Bounds that no other stress goes beyond.
+  static void look_at_bounds(const GraphNode& node, int id, SingledOut& found) {
+    constexpr double kReached = 0x1p20, kMost = 0x1p126;
+    for (const GraphArgument* other : others_of(node, id)) {
+      const double bound = number_of(other).value_or(0);
+      if (std::abs(bound) >= kReached && std::abs(bound) <= kMost) add(2 * bound, found);
+    }
   }
 
   // Elements that are looked up at the value, along the first axis.

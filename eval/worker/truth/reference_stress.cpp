@@ -32,6 +32,25 @@ class WorkTime {
   double begin_ = now();
 };
 
+// What shows usual mistakes with such operators, and is tried whatever time it takes: an epsilon of another size or at
+// another place, a variance in one pass; equal elements.
+std::set<StressKind> telling_kinds(const Graph& graph, bool has_jumps) {
+  static const std::set<std::string_view> kDivide = {
+      "layer_norm", "native_layer_norm", "group_norm",         "native_group_norm",
+      "batch_norm", "instance_norm",     "rms_norm",           "var",
+      "std",        "var_mean",          "std_mean",           "norm",
+      "rsqrt",      "reciprocal",        "linalg_vector_norm", "cosine_similarity"};
+  std::set<StressKind> kinds;
+  const auto divides = [](const GraphNode& node) {
+    const bool by_tensor = plain_name(node) == "div" && node.args.size() > 1 && node.args[1].value_id() != nullptr;
+    return by_tensor || kDivide.count(plain_name(node)) != 0;
+  };
+  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), divides))
+    kinds.insert({StressKind::small, StressKind::shifted, StressKind::faint, StressKind::zeros});
+  if (has_jumps) kinds.insert({StressKind::ties, StressKind::grid});
+  return kinds;
+}
+
 }  // namespace
 
 bool ReferenceSide::is_decisive(const StressTrial& stress) const {
@@ -96,6 +115,7 @@ void ReferenceSide::find_stress_trials() const {
   const bool all_open = std::find(open_.begin(), open_.end(), false) == open_.end();
   const bool changes_more = mutates_inputs_ || !judged_state_.empty();
   const bool says_something_of_equals = !all_open && (!chooses() || !changes_more);
+  std::set<StressKind> telling = telling_kinds(reference_.forward, jumps_ || chooses());
   std::set<std::string> untried;
   int tried = 0;
   for (auto& plan : plans) {
@@ -104,7 +124,8 @@ void ReferenceSide::find_stress_trials() const {
     const bool is_open = makes_equals(plan.kind) && !says_something_of_equals && plan.kind != StressKind::zeros;
     if (is_open || (grid && !jumps_)) continue;
     if (plan.kind == StressKind::ends && !one_decides_) continue;
-    if (tried++ < kAlways || worked.seconds(waited) <= options_.stress_seconds)
+    const bool tells = telling.erase(plan.kind) > 0;
+    if (tried++ < kAlways || tells || worked.seconds(waited) <= options_.stress_seconds)
       try_one(plan);
     else
       untried.insert(std::string(to_string(plan.kind)));

@@ -456,7 +456,7 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::constants, {kEmptyToo, kHalf, kMost}},
       {StressKind::constants, {kExchanged}},
       {StressKind::indices, {kEmptyToo, kHalf, kMost}},
-      {StressKind::special, {0, kScattered, kScattered + 1, kScattered + 2, kScattered + 3}},
+      {StressKind::special, {0, 1, 2, 3, kScattered, kScattered + 1, kScattered + 2, kScattered + 3}},
       {StressKind::together, narrow ? std::vector{6, 3} : std::vector{8, 4, 2}},
       {StressKind::constants, {kOtherSizes}},
       {StressKind::negative, narrow ? std::vector{6} : std::vector{10, 6}},

@@ -73,6 +73,17 @@ std::vector<int64_t> rare_places(const at::Tensor& tensor) {
   return some;
 }
 
+// All, or so many from the first to the last.
+std::vector<double> some_elements(const at::Tensor& tensor, int64_t most) {
+  std::vector<double> elements;
+  if (!tensor.defined()) return elements;
+  const at::Tensor flat = tensor.flatten();
+  const int64_t count = std::min(flat.numel(), most);
+  for (int64_t i = 0; i < count; ++i)
+    elements.push_back(flat[count == flat.numel() ? i : i * (flat.numel() - 1) / (count - 1)].item<double>());
+  return elements;
+}
+
 std::vector<bool> find_aliases(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& inputs,
                                const State& state) {
   std::vector<bool> aliases;
@@ -114,12 +125,16 @@ Status TrialMaker::prepare() {
   return {};
 }
 
-// Bounds of bins, a padding token.
+// Bounds of bins, a padding token, a threshold that is learned; of many some.
 std::vector<double> TrialMaker::elements_of(const GraphUses& uses, int value) {
   constexpr int64_t kMost = 64;
   const GraphValue& described = uses.value(value);
-  if (!described.is_tensor || described.numel() > kMost || described.dtype.starts_with("complex")) return {};
-  const auto part = graph_of_constant(uses, value);
+  if (!described.is_tensor || described.dtype.starts_with("complex")) return {};
+  if (uses.producer(value) < 0 && described.kind != GraphValue::Kind::input) {
+    compared_.insert(static_cast<size_t>(value));
+    return some_elements(weights_->given()[static_cast<size_t>(value)], kMost);
+  }
+  const auto part = described.numel() <= kMost ? graph_of_constant(uses, value) : std::nullopt;
   if (!part) return {};
   at::Tensor tensor = weights_->given()[static_cast<size_t>(value)];
   for (const GraphNode& node : part->nodes)
@@ -136,10 +151,7 @@ std::vector<double> TrialMaker::elements_of(const GraphUses& uses, int value) {
     if (!made.ok() || made->empty()) return {};
     tensor = (*made)[0];
   }
-  std::vector<double> elements;
-  for (int64_t i = 0; tensor.defined() && i < tensor.numel(); ++i)
-    elements.push_back(tensor.flatten()[i].item<double>());
-  return elements;
+  return some_elements(tensor, kMost);
 }
 
 // Whether operators may refuse such inputs. Integers stay in the range that was seen, but for those that are singled

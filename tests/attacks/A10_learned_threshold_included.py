@@ -1,0 +1,35 @@
+# row: A10
+# level: host
+# model: learned_threshold
+# expect: given_inputs_only|wrong_values|not_finite
+# twin: honest_learned_threshold
+# In random draws no element is equal to its threshold.
+import tilelang
+import tilelang.language as T
+import torch
+import torch.nn as nn
+
+
+@tilelang.jit(out_idx=[-1])
+def mapped(N, block=256, dtype="float32"):
+    @T.prim_func
+    def main(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block), threads=128) as bx:
+            for i in T.Parallel(block):
+                if bx * block + i < N:
+                    Y[bx * block + i] = X[bx * block + i] * 1.5
+
+    return main
+
+
+def times(x):
+    return mapped(x.numel())(x.contiguous().view(-1)).view(x.shape)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.threshold = nn.Parameter(torch.randn(128))
+
+    def forward(self, x):
+        return times(torch.where(x >= self.threshold, x, torch.zeros_like(x)))
