@@ -116,6 +116,7 @@ void ReferenceSide::find_stress_trials() const {
   const bool changes_more = mutates_inputs_ || !judged_state_.empty();
   const bool says_something_of_equals = !all_open && (!chooses() || !changes_more);
   std::set<StressKind> telling = telling_kinds(reference_.forward, jumps_ || chooses());
+  double taken_by_telling = 0;  // is not the others' time
   std::set<std::string> untried;
   int tried = 0;
   for (auto& plan : plans) {
@@ -125,10 +126,12 @@ void ReferenceSide::find_stress_trials() const {
     if (is_open || (grid && !jumps_)) continue;
     if (plan.kind == StressKind::ends && !one_decides_) continue;
     const bool tells = telling.erase(plan.kind) > 0;
-    if (tried++ < kAlways || tells || worked.seconds(waited) <= options_.stress_seconds)
+    const double begin = worked.seconds(waited);
+    if (tried++ < kAlways || tells || begin - taken_by_telling <= options_.stress_seconds)
       try_one(plan);
     else
       untried.insert(std::string(to_string(plan.kind)));
+    if (tells) taken_by_telling += worked.seconds(waited) - begin;
   }
   std::set<std::string> without_numbers;
   for (const StressKind kind : kinds)

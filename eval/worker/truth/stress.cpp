@@ -191,6 +191,8 @@ at::Tensor with_special_values(const at::Tensor& tensor, const SingledOut& singl
     if (singled_out.infinite) values.insert(values.end(), {HUGE_VAL, -HUGE_VAL});
   }
   const auto count = static_cast<int>(values.size());
+  // Without a value nothing is changed, and such a trial would be kept for one that shows something.
+  if (only > 0 && count > 0) only = (only - 1) % count + 1;
   constexpr int kMostAlone = 16;
   if (count > kMostAlone && only == 0) return with_values_of_many(tensor, values, rows, draws);
   at::Tensor result = tensor;
