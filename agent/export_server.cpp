@@ -2,16 +2,14 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <random>
 #include <utility>
 
 #include "agent/exporter.h"
+#include "compiler/runtime/abstract_address.h"
 #include "compiler/runtime/process.h"
 
 namespace tilepilot::agent {
@@ -20,22 +18,18 @@ ExportServer::ExportServer(std::string python, std::filesystem::path script)
     : python_(std::move(python)), script_(std::move(script)) {}
 
 ExportServer::~ExportServer() {
-  if (stop_[0] >= 0) close(stop_[0]);
+  stop_.pull();
   if (runs_.joinable()) runs_.join();
-  if (stop_[1] >= 0) close(stop_[1]);
 }
 
 // It does so before it imports anything. An export that finds nobody is done by itself.
 void ExportServer::wait_until_it_listens() const {
   constexpr int kLooks = 500;
   constexpr auto kPause = std::chrono::milliseconds(10);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::copy(name_.begin(), name_.end(), address.sun_path + 1);
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name_.size());
+  const runtime::AbstractAddress address(name_);
   for (int i = 0; i < kLooks && !has_ended_; ++i) {
     const int asks = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool listens = connect(asks, reinterpret_cast<const sockaddr*>(&address), length) == 0;
+    const bool listens = connect(asks, address.get(), address.length()) == 0;
     close(asks);
     if (listens) return;
     std::this_thread::sleep_for(kPause);
@@ -44,12 +38,12 @@ void ExportServer::wait_until_it_listens() const {
 
 std::string ExportServer::variable() {
   const std::lock_guard lock(mutex_);
-  if (name_.empty() && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stop_) == 0) {
+  if (name_.empty() && stop_.watched() >= 0) {
     std::random_device random;
     name_ = fmt::format("tilepilot-export-{}-{:08x}{:08x}", getpid(), random(), random());
     runs_ = std::thread([this] {
       runtime::ProcessOptions process;
-      process.abandon = stop_[1];
+      process.abandon = stop_.watched();
       process.output_limit = 0;
       // However it ends, exports go on without it.
       [[maybe_unused]] const auto ended = runtime::run_process({python_, script_.string(), "--serve", name_}, process);

@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "compiler/runtime/stop_switch.h"
+
 namespace tilepilot::agent {
 
 class ExportServer {
@@ -28,7 +30,7 @@ class ExportServer {
   const std::filesystem::path script_;
   std::mutex mutex_;
   std::string name_;  // of its abstract socket; empty: it was not started
-  int stop_[2] = {-1, -1};
+  runtime::StopSwitch stop_;
   std::thread runs_;
   std::atomic<bool> has_ended_ = false;
 

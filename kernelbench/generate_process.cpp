@@ -1,14 +1,13 @@
 #include "kernelbench/generate_process.h"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
 
 #include "compiler/runtime/last_line.h"
 #include "compiler/runtime/process.h"
+#include "compiler/runtime/stop_switch.h"
 #include "compiler/source/file.h"
 
 namespace tilepilot::kernelbench {
@@ -60,13 +59,7 @@ class GpuPool {
 
 class GenerateProcesses final : public ProblemRunner {
  public:
-  explicit GenerateProcesses(GenerateProcessOptions options) : options_(std::move(options)), gpus_(options_.gpus) {
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stop_) != 0) stop_[0] = stop_[1] = -1;
-  }
-  ~GenerateProcesses() override {
-    stop();
-    if (stop_[1] >= 0) close(stop_[1]);
-  }
+  explicit GenerateProcesses(GenerateProcessOptions options) : options_(std::move(options)), gpus_(options_.gpus) {}
   GenerateProcesses(const GenerateProcesses&) = delete;
 
   std::optional<Outcome> run(int64_t batch, const Problem& problem, const Allowance& allowance,
@@ -76,7 +69,7 @@ class GenerateProcesses final : public ProblemRunner {
     runtime::LastLine last(stage);
     runtime::ProcessOptions process;
     process.time_limit_s = (allowance.minutes + kBesidesMinutes) * 60;
-    process.abandon = stop_[1];
+    process.abandon = stop_.watched();
     const GpuPool::Use gpu(gpus_);
     process.more_environment = gpu.environment();
     process.more_environment.insert(process.more_environment.end(), options_.environment.begin(),
@@ -88,11 +81,7 @@ class GenerateProcesses final : public ProblemRunner {
     return outcome_of(ended->out, ended->exit_code, runtime::ending_of(*ended));
   }
 
-  void stop() override {
-    std::lock_guard lock(mutex_);
-    if (stop_[0] >= 0) close(stop_[0]);
-    stop_[0] = -1;
-  }
+  void stop() override { stop_.pull(); }
 
  private:
   static std::string stem(const Problem& problem) {
@@ -137,8 +126,7 @@ class GenerateProcesses final : public ProblemRunner {
 
   GenerateProcessOptions options_;
   GpuPool gpus_;
-  std::mutex mutex_;
-  int stop_[2];  // processes end when the first of them is closed
+  runtime::StopSwitch stop_;
 };
 
 std::string first_message(const json& answer) {

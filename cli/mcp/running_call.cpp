@@ -1,8 +1,6 @@
 #include "cli/mcp/running_call.h"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <system_error>
 
@@ -18,19 +16,15 @@ constexpr std::chrono::seconds kReminderPause{10};
 }  // namespace
 
 RunningCall::RunningCall(json id, json token, Outbox& outbox)
-    : id_(std::move(id)), token_(std::move(token)), outbox_(outbox) {
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stop_) != 0) stop_[0] = stop_[1] = -1;
-}
+    : id_(std::move(id)), token_(std::move(token)), outbox_(outbox) {}
 
 RunningCall::~RunningCall() {
   if (thread_.joinable()) thread_.join();
-  for (int end : stop_)
-    if (end >= 0) close(end);
 }
 
 bool RunningCall::start(std::function<json(const CallWatch&)> work, Reply reply) {
-  if (stop_[1] < 0) return false;  // it could not be cancelled
-  const CallWatch watch{stop_[1], [this](const std::string& line) { tell(line, /*is_reminder*/ false); }};
+  if (stop_.watched() < 0) return false;  // it could not be cancelled
+  const CallWatch watch{stop_.watched(), [this](const std::string& line) { tell(line, /*is_reminder*/ false); }};
   try {
     thread_ = std::thread([this, work = std::move(work), reply = std::move(reply), watch] {
       json answer = work(watch);
@@ -51,8 +45,7 @@ void RunningCall::cancel() {
     is_answered_ = true;
   }
   is_cancelled_ = true;
-  if (stop_[0] >= 0) close(stop_[0]);
-  stop_[0] = -1;
+  stop_.pull();
 }
 
 void RunningCall::remind() {

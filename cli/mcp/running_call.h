@@ -12,6 +12,7 @@
 
 #include "cli/mcp/channel.h"
 #include "cli/mcp/tool_call.h"
+#include "compiler/runtime/stop_switch.h"
 
 namespace tilepilot::cli::mcp {
 
@@ -43,7 +44,7 @@ class RunningCall {
 
   nlohmann::json id_, token_;
   Outbox& outbox_;
-  int stop_[2] = {-1, -1};  // the command is ended when the first is closed
+  runtime::StopSwitch stop_;  // of the command
   std::thread thread_;
   std::atomic<bool> is_cancelled_ = false, has_ended_ = false;
   std::mutex progress_mutex_;
