@@ -8,36 +8,30 @@ as this process is (user, Python, script, environment), SCRIPT is run here. Ends
 ends first, so does the export.
 """
 
-import json
 import os
 import signal
 import socket
-import struct
 import sys
 
-
-def user_of(connection):
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return struct.unpack("3i", credentials)[1]
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # an isolated Python does not
+from tilepilot_export.wire import Wire, user_of  # noqa: E402
 
 
 def ask(name, script, arguments):
     """How the export ended: its exit code, or less a signal; None if there is nobody who does it."""
     request = {"python": sys.executable, "script": script, "arguments": arguments, "folder": os.getcwd(),
                "environment": dict(os.environ)}
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        try:
-            connection.connect("\0" + name)
-            if user_of(connection) != os.geteuid():
-                return None
-            text = (json.dumps(request) + "\n").encode()
-            sent = socket.send_fds(connection, [text], [1, 2])
-            connection.sendall(text[sent:])
-            with connection.makefile() as answers:
-                answer = answers.readline()
-        except OSError:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect("\0" + name)
+        if user_of(connection) != os.geteuid():
             return None
-    return json.loads(answer).get("ended") if answer.endswith("\n") else None
+        wire = Wire(connection.detach())
+        wire.send(request, [1, 2])
+        answer = wire.receive()
+    except (OSError, ValueError):
+        return None
+    return answer[0].get("ended") if answer else None
 
 
 def main():
@@ -47,7 +41,8 @@ def main():
     if ended is None:
         os.execv(sys.executable, [sys.executable, script, *arguments])
     if ended < 0:
-        signal.signal(-ended, signal.SIG_DFL) if -ended != signal.SIGKILL else None
+        if -ended != signal.SIGKILL:
+            signal.signal(-ended, signal.SIG_DFL)
         os.kill(os.getpid(), -ended)
     os._exit(ended)
 

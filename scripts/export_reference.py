@@ -487,7 +487,7 @@ def serve_compiled(options):
     select.select([socket], [], [])
     import_torch()
     from tilepilot_export.compiled import serve
-    from tilepilot_export.passage import Wire
+    from tilepilot_export.wire import Wire
     wire = Wire(socket)
     first = wire.receive()
     if first is not None:

@@ -1,50 +1,14 @@
-"""Messages and tensors between the judge and this process: eval/process/wire.cpp and eval/worker/tensor_passage.cpp."""
+"""Tensors between the judge and this process, beside its messages (wire.py): eval/worker/tensor_passage.cpp."""
 
 import ctypes
 import fcntl
-import json
 import mmap
 import os
-import socket
-import struct
 
 import torch
 
 ALIGNMENT = 64
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-
-
-class Wire:
-    """Length-prefixed JSON over a socket, file descriptors beside it."""
-
-    def __init__(self, number):
-        self.socket = socket.socket(fileno=number)
-
-    def receive(self):
-        """(body, descriptors); None if the other side is gone."""
-        descriptors = []
-        header = self.read(8, descriptors)
-        if header is None:
-            return None
-        body = self.read(struct.unpack("=Q", header)[0], descriptors)
-        return None if body is None else (json.loads(body), descriptors)
-
-    def read(self, count, descriptors):
-        pieces = []
-        while count > 0:
-            piece, arrived, _, _ = socket.recv_fds(self.socket, min(count, 1 << 20), 8)
-            descriptors.extend(arrived)
-            if not piece:
-                return None
-            pieces.append(piece)
-            count -= len(piece)
-        return b"".join(pieces)
-
-    def send(self, body, descriptors=()):
-        text = json.dumps(body).encode()
-        text = struct.pack("=Q", len(text)) + text
-        sent = socket.send_fds(self.socket, [text], list(descriptors)) if descriptors else 0
-        self.socket.sendall(text[sent:])
 
 
 def unpack(description, descriptors, device):

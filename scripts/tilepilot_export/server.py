@@ -1,21 +1,20 @@
 """Exports one after another or side by side, each in a fork of one process that has imported all that they need.
 
-The socket is an abstract one: its name is gone when the process is. A request is a line of JSON with the descriptors
-of standard output and standard error (export_client.py); the answer is a line, too: {"ended": CODE}, or less a signal,
-or {"refused": WHY}. The export is ended if its client goes away, and all are when this process ends.
+The socket is an abstract one: its name is gone when the process is. A request has the descriptors of standard output
+and standard error beside it (export_client.py); the answer is {"ended": CODE}, or less a signal, or {"refused": WHY}. The export is ended if its client goes away, and all are when this process ends.
 """
 
 import contextlib
 import ctypes
 import gc
-import json
 import os
 import selectors
 import signal
 import socket
-import struct
 import sys
 import tempfile
+
+from tilepilot_export.wire import Wire, user_of
 
 # Variables that Python, PyTorch and their libraries have read by the time of a request, by how their names begin. An
 # export gets all of its client's, but these would come too late.
@@ -23,7 +22,7 @@ READ_AT_THE_START = ("PYTHON", "LD_", "LANG", "LC_", "HOME", "MALLOC_", "GLIBC_"
                      "OPENBLAS_", "DNNL_", "ONEDNN_", "ATEN_", "TORCH", "PYTORCH", "CUDA_HOME", "CUDA_MODULE", "CUBLAS")
 THREADS = "OMP_NUM_THREADS"  # but a number of threads can be set later, too
 PR_SET_PDEATHSIG = 1
-MOST_BYTES = 1 << 22  # of a request
+SECONDS_TO_ASK = 10  # a request is there at once
 FIRST_MODEL = """import torch
 
 
@@ -50,17 +49,13 @@ def read_at_the_start(environment):
             if name.startswith(READ_AT_THE_START) and name != THREADS}
 
 
-def user_of(connection):
-    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))[1]
-
-
 class Server:
     """It listens from the beginning: who asks before it is ready waits no longer than for an export of its own."""
 
     def __init__(self, name, script, run):
         self.script, self.run = script, run
         self.environment = read_at_the_start(os.environ)
-        self.clients = {}  # connection by process
+        self.clients = {}  # wire by process
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind("\0" + name)
         self.listener.listen(256)
@@ -93,34 +88,24 @@ class Server:
                 key.data(key.fileobj)
 
     def accept(self, listener):
-        connection, _ = listener.accept()
-        descriptors = []
+        wire = Wire(listener.accept()[0].detach())
+        wire.socket.settimeout(SECONDS_TO_ASK)
+        descriptors, is_kept = [], False
         with contextlib.suppress(OSError, ValueError, KeyError):  # of a client that is none
-            request = self.receive(connection, descriptors)
-            why = self.why_not(connection, request)
-            if not why:
-                connection = self.start(connection, request, descriptors)
+            request, descriptors = wire.receive() or ({}, [])
+            why = self.why_not(wire, request, descriptors)
+            if why:
+                wire.send({"refused": why})
             else:
-                connection.sendall((json.dumps({"refused": why}) + "\n").encode())
+                self.start(wire, request, descriptors)
+                is_kept = True
         for descriptor in descriptors:
             os.close(descriptor)
-        if connection:
-            connection.close()
+        if not is_kept:
+            wire.socket.close()
 
-    @staticmethod
-    def receive(connection, descriptors):
-        connection.settimeout(10)  # a request is there at once
-        text = b""
-        while not text.endswith(b"\n") and len(text) < MOST_BYTES:
-            piece, arrived, _, _ = socket.recv_fds(connection, 1 << 16, 2)
-            descriptors.extend(arrived)
-            if not piece:
-                break
-            text += piece
-        return json.loads(text)
-
-    def why_not(self, connection, request):
-        if user_of(connection) != os.geteuid():
+    def why_not(self, wire, request, descriptors):
+        if user_of(wire.socket) != os.geteuid():
             return "another user"
         if (request["python"], request["script"]) != (sys.executable, self.script):
             return "another exporter"
@@ -129,19 +114,16 @@ class Server:
         threads, own = request["environment"].get(THREADS), os.environ.get(THREADS)
         if threads != own and not (threads and threads.isdigit() and int(threads) > 0):
             return "another number of threads"
-        return ""
+        return "" if len(descriptors) == 2 else "no standard output"
 
-    def start(self, connection, request, descriptors):
-        if len(descriptors) != 2:
-            raise ValueError("no standard output")
+    def start(self, wire, request, descriptors):
         process = os.fork()
         if process == 0:
             self.become(request, descriptors)
         with contextlib.suppress(OSError):  # it may have done so
             os.setpgid(process, process)
-        self.clients[process] = connection
-        self.events.register(connection, selectors.EVENT_READ, lambda _: self.end(process))
-        return None  # kept until the process ends
+        self.clients[process] = wire
+        self.events.register(wire.socket, selectors.EVENT_READ, lambda _: self.end(process))
 
     def become(self, request, descriptors):
         """The export: what export_reference.py does as a process of its own."""
@@ -157,7 +139,7 @@ class Server:
             self.events.close()
             self.listener.close()
             for other in self.clients.values():
-                other.close()
+                other.socket.close()
             os.dup2(descriptors[0], 1)
             os.dup2(descriptors[1], 2)
             os.chdir(request["folder"])
@@ -174,7 +156,7 @@ class Server:
 
     def end(self, process):
         """The client says nothing more, so it is gone."""
-        self.events.unregister(self.clients[process])
+        self.events.unregister(self.clients[process].socket)
         with contextlib.suppress(OSError):
             os.killpg(process, signal.SIGKILL)
 
@@ -188,13 +170,13 @@ class Server:
                 return
             if process == 0:
                 return
-            connection = self.clients.pop(process, None)
-            if connection is None:
+            wire = self.clients.pop(process, None)
+            if wire is None:
                 continue
             with contextlib.suppress(OSError):  # what it has started
                 os.killpg(process, signal.SIGKILL)
             with contextlib.suppress(KeyError, ValueError):
-                self.events.unregister(connection)
+                self.events.unregister(wire.socket)
             with contextlib.suppress(OSError):
-                connection.sendall((json.dumps({"ended": os.waitstatus_to_exitcode(status)}) + "\n").encode())
-            connection.close()
+                wire.send({"ended": os.waitstatus_to_exitcode(status)})
+            wire.socket.close()
