@@ -165,10 +165,8 @@ class JudgeClient final : public Judge {
   // `count` verdicts, whatever happens.
   template <class Read>
   std::vector<Verdict> ask(const json& request, size_t count, const Read& read) {
-    if (!worker_) {
-      auto started = start();
-      if (!started.ok()) return std::vector<Verdict>(count, failed(started.error().message));
-    }
+    if (const Status started = ready(); !started.ok())
+      return std::vector<Verdict>(count, failed(started.error().message));
     std::string trouble;
     send(request, trouble);
     auto answer = worker_->wire().receive(static_cast<double>(count) * check_limit(options_, open_seconds_));

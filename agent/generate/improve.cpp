@@ -44,13 +44,13 @@ class Loop {
         record_(std::move(record)),
         events_(events),
         clock_(clock),
+        begin_(clock.seconds()),
         tuner_(budget.variants) {}
 
   Result<RunOutcome> run(const Budget& budget) {
-    const double begin = clock_.seconds();
     std::optional<Ending> ending;
     while (!ending) {
-      const double left = budget.minutes * 60 - (clock_.seconds() - begin - seconds_until_ready_);
+      const double left = budget.minutes * 60 - passed();
       if (const auto variant = left >= kLeastSecondsForVariant ? tuner_.next(outcome_.attempts) : std::nullopt) {
         ending = TRY(attempt(*variant, left));
         continue;
@@ -58,7 +58,7 @@ class Loop {
       ending = spent(budget, left);
       if (!ending) ending = TRY(step(left));
       // What an author cannot do once the time is spent is no failure of its own.
-      if (ending == Ending::author_failed && clock_.seconds() - begin - seconds_until_ready_ >= budget.minutes * 60) {
+      if (ending == Ending::author_failed && passed() >= budget.minutes * 60) {
         ending = Ending::time_spent;
         outcome_.failure = {};
       }
@@ -66,7 +66,7 @@ class Loop {
     outcome_.ending = *ending;
     if (*ending != Ending::worker_failed) TRY(compare_finalists());
     if (!outcome_.best) outcome_.best = best_of(outcome_.attempts);
-    outcome_.seconds = clock_.seconds() - begin - seconds_until_ready_;
+    outcome_.seconds = passed();
     outcome_.spending = author_.spending();
     TRY(record_.store.finish_run(record_.run, to_string(outcome_.ending),
                                  outcome_.best ? std::optional(static_cast<int>(*outcome_.best)) : std::nullopt));
@@ -74,6 +74,9 @@ class Loop {
   }
 
  private:
+  // Seconds of the run, without those in which the judge got ready.
+  double passed() const { return clock_.seconds() - begin_ - seconds_until_ready_; }
+
   std::optional<Ending> spent(const Budget& budget, double seconds_left) const {
     if (own_attempts_ >= budget.attempts) return Ending::attempts_spent;
     if (seconds_left <= 0) return Ending::time_spent;
@@ -205,6 +208,7 @@ class Loop {
   RunRecord record_;
   const LoopEvents& events_;
   const Clock& clock_;
+  const double begin_;
   RunOutcome outcome_;
   Tuner tuner_;
   int own_attempts_ = 0;  // the author's, without variants

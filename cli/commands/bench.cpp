@@ -96,13 +96,13 @@ int default_jobs(const std::string& target, size_t gpus) {
 std::vector<std::string> gpus_of(const std::string& target, int most, LiveLines& lines) {
   if (target == "cpu") return {};
   const auto visible = runtime::cuda::visible_gpus();
+  if (visible.size() < 2) return {};
   std::vector<std::string> ids;
   for (const auto& gpu : visible)
     if (gpu.name == visible[0].name) ids.push_back(gpu.id);
   if (const size_t others = visible.size() - ids.size(); others > 0)
     lines.say(fmt::format("{} GPU{} no {}: not used", others, others == 1 ? " is" : "s are", visible[0].name));
   if (most > 0 && ids.size() > static_cast<size_t>(most)) ids.resize(static_cast<size_t>(most));
-  if (visible.size() < 2) ids.clear();
   return ids;
 }
 

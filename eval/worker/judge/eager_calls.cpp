@@ -62,8 +62,10 @@ Result<EagerBatch> EagerCalls::run(const Batch& batch, const CallSource& source)
     stopwatch_->stop();
   }
   const double passed = monotonic_seconds() - begin, stopped = stopwatch_->read();
-  if (device_memory_) device_memory_->note();
-  if (device_memory_) device_memory_->end();
+  if (device_memory_) {
+    device_memory_->note();
+    device_memory_->end();
+  }
   result.seconds = side_.device().is_cpu() ? passed : stopped;
   return result;
 }

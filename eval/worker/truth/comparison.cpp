@@ -110,9 +110,7 @@ at::Tensor scales_of(const WrongPart& part, int64_t first_row, const at::Tensor&
   if (part.rule != Rule::local) return scales;
   auto lower = [&](const std::vector<double>& by_place, int64_t begin, int64_t count, int64_t axis) {
     if (by_place.empty()) return;
-    at::Tensor least = at::empty({count}, at::kDouble);
-    std::copy_n(by_place.begin() + begin, count, least.mutable_data_ptr<double>());
-    scales = at::minimum(scales, least.unsqueeze(axis));
+    scales = at::minimum(scales, on_device(by_place, begin, count, at::kCPU).unsqueeze(axis));
   };
   lower(part.scale.rows, first_row, like.size(0), 1);
   lower(part.scale.columns, 0, like.size(1), 0);

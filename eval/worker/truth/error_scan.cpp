@@ -79,13 +79,13 @@ int64_t rows_at_once(const at::Tensor& tensor, int64_t columns) {
 
 double largest_of(const at::Tensor& tensor) { return tensor.numel() > 0 ? tensor.max().item<double>() : 0; }
 
+}  // namespace
+
 at::Tensor on_device(const std::vector<double>& numbers, int64_t begin, int64_t count, c10::Device device) {
   at::Tensor tensor = at::empty({count}, at::kDouble);
   std::copy_n(numbers.begin() + begin, count, tensor.mutable_data_ptr<double>());
   return tensor.to(device);
 }
-
-}  // namespace
 
 RowShape::RowShape(at::IntArrayRef sizes) {
   for (int64_t extent : sizes) {
@@ -172,8 +172,7 @@ void ScaleBuilder::add_on_host(const at::Tensor& eager, const at::Tensor& truth)
 bool ScaleBuilder::add_by_kernels(const at::Tensor& eager, const at::Tensor& truth) {
   RowShape part = shape_;
   part.rows = truth.numel() / shape_.columns;
-  const bool fit = is_for_kernels(truth, part) && is_for_kernels(eager, part);
-  const ScanKernels* kernels = fit ? gpu_scan_kernels() : nullptr;
+  const ScanKernels* kernels = scan_kernels_for({eager, truth}, part);
   const auto sums = kernels ? sum_scales(*kernels, eager, truth, part, fill_limit_, !columns_.empty()) : std::nullopt;
   if (!sums) return false;
   for (size_t i = 0; i < sums->row_squares.size(); ++i)
@@ -351,8 +350,7 @@ void ErrorMeter::local_scales(int64_t row, int64_t column, int64_t count, double
 bool ErrorMeter::add_by_kernels(const at::Tensor& value, const at::Tensor& eager, const at::Tensor& truth) {
   RowShape part = shape_;
   part.rows = truth.numel() / shape_.columns;
-  const bool fit = is_for_kernels(value, part) && is_for_kernels(eager, part) && is_for_kernels(truth, part);
-  const ScanKernels* kernels = fit ? gpu_scan_kernels() : nullptr;
+  const ScanKernels* kernels = scan_kernels_for({value, eager, truth}, part);
   const ErrorPlaces places{next_row_, shape_.rows, rows_.shift(), columns_.shift()};
   const auto sums = kernels ? sum_errors(*kernels, value, eager, truth, part, scale_, places) : std::nullopt;
   if (!sums) return false;

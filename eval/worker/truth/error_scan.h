@@ -45,6 +45,9 @@ struct RowShape {
   int64_t rows = 1, columns = 1;
 };
 
+// So many of the numbers, from `begin` on.
+at::Tensor on_device(const std::vector<double>& numbers, int64_t begin, int64_t count, c10::Device device);
+
 class ScaleBuilder {
  public:
   explicit ScaleBuilder(at::IntArrayRef sizes, ScanPlace place = ScanPlace::nearest,

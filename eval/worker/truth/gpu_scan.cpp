@@ -18,7 +18,7 @@ extern const char tilepilot_scan_kernels[];
 namespace tilepilot::eval {
 namespace {
 
-constexpr int kThreads = 256, kBlocksOfMultiprocessor = 8, kMostOfTeam = 32;
+constexpr int kThreads = 256, kBlocksOfMultiprocessor = 8, kMostLanes = 32;
 // Smaller ones take no time by operators either; sums of more rows or columns than that would take as much memory as
 // the elements.
 constexpr int64_t kFewest = int64_t{1} << 18, kMostSums = int64_t{1} << 24;
@@ -98,15 +98,15 @@ class Pass {
   }
 
   bool run_rows(const char* kernel) {
-    constexpr int64_t kOfLane = 128;  // elements of a piece that each thread has: the sum of the others is the team's
-    arguments.team = team();
-    arguments.segment = arguments.team * kOfLane;
+    constexpr int64_t kOfLane = 128;  // elements of a piece that each thread has: then the lanes join their sums
+    arguments.lanes = lanes();
+    arguments.segment = arguments.lanes * kOfLane;
     return kernels_.run(kernel, arguments);
   }
   bool run_columns(const char* kernel) {
-    arguments.team = team();
-    const int64_t height = kernels_.threads() / arguments.team;
-    const int64_t strips = (arguments.columns + arguments.team - 1) / arguments.team;
+    arguments.lanes = lanes();
+    const int64_t height = kernels_.threads() / arguments.lanes;
+    const int64_t strips = (arguments.columns + arguments.lanes - 1) / arguments.lanes;
     constexpr int64_t kItemsOfBlock = 8, kLeastRows = 16;  // of each thread
     const int64_t wanted = arguments.rows * strips / (kItemsOfBlock * kernels_.blocks());
     arguments.segment = std::max(wanted, height * kLeastRows);
@@ -126,8 +126,8 @@ class Pass {
   std::array<int64_t, kCounts> seen{};
 
  private:
-  int team() const {
-    const auto columns = static_cast<uint64_t>(std::clamp<int64_t>(arguments.columns, 1, kMostOfTeam));
+  int lanes() const {
+    const auto columns = static_cast<uint64_t>(std::clamp<int64_t>(arguments.columns, 1, kMostLanes));
     return std::min(static_cast<int>(std::bit_ceil(columns)), kernels_.threads());
   }
 
@@ -147,10 +147,8 @@ std::vector<Number> read(const at::Tensor& tensor) {
   return {here.const_data_ptr<Number>(), here.const_data_ptr<Number>() + here.numel()};
 }
 
-at::Tensor uploaded(const std::vector<double>& numbers, int64_t begin, int64_t count, c10::Device device) {
-  at::Tensor tensor = at::empty({count}, at::kDouble);
-  std::copy_n(numbers.begin() + begin, count, tensor.mutable_data_ptr<double>());
-  return tensor.to(device);
+bool is_for_kernels(const at::Tensor& tensor) {
+  return tensor.is_cuda() && tensor.numel() >= kFewest && tensor.is_contiguous() && scan_type(tensor.scalar_type());
 }
 
 }  // namespace
@@ -168,9 +166,10 @@ const ScanKernels* gpu_scan_kernels() {
   return kernels.get();
 }
 
-bool is_for_kernels(const at::Tensor& tensor, const RowShape& shape) {
-  return tensor.is_cuda() && tensor.numel() >= kFewest && tensor.is_contiguous() && shape.rows <= kMostSums &&
-         shape.columns <= kMostSums && scan_type(tensor.scalar_type());
+const ScanKernels* scan_kernels_for(std::initializer_list<at::Tensor> tensors, const RowShape& shape) {
+  const bool fit = shape.rows <= kMostSums && shape.columns <= kMostSums &&
+                   std::all_of(tensors.begin(), tensors.end(), is_for_kernels);
+  return fit ? gpu_scan_kernels() : nullptr;
 }
 
 std::optional<ScaleSums> sum_scales(const ScanKernels& kernels, const at::Tensor& eager, const at::Tensor& truth,
@@ -208,11 +207,11 @@ std::optional<ErrorSums> sum_errors(const ScanKernels& kernels, const at::Tensor
   given.fill_limit = scale.fill_limit;
   at::Tensor row_scales, column_scales;
   if (!scale.rows.empty()) {
-    row_scales = uploaded(scale.rows, places.first_row, shape.rows, truth.device());
+    row_scales = on_device(scale.rows, places.first_row, shape.rows, truth.device());
     given.row_scales = row_scales.const_data_ptr<double>();
   }
   if (!scale.columns.empty()) {
-    column_scales = uploaded(scale.columns, 0, shape.columns, truth.device());
+    column_scales = on_device(scale.columns, 0, shape.columns, truth.device());
     given.column_scales = column_scales.const_data_ptr<double>();
   }
   const auto groups = [](int64_t count, int shift) { return ((count - 1) >> shift) + 1; };

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ namespace tilepilot::eval {
 class ScanKernels {
  public:
   virtual ~ScanKernels() = default;
-  // The threads of a block, a multiple of `team` or 1, and so many blocks at most.
+  // The threads of a block, a multiple of `lanes` or 1, and so many blocks at most.
   virtual int threads() const = 0;
   virtual int blocks() const = 0;
   // Behind what the stream of LibTorch's operators has to do. False: it cannot be launched.
@@ -29,9 +30,8 @@ std::string scan_kernels_text();
 // Those of the GPU that LibTorch uses, compiled when they are first asked for; null where they cannot be: without
 // NVRTC.
 const ScanKernels* gpu_scan_kernels();
-
-// Whether the kernels look at such a tensor: of its size and type, on a GPU, and with one place for each index.
-bool is_for_kernels(const at::Tensor& tensor, const RowShape& shape);
+// The same, if they look at all of these tensors: of such a size and type, on a GPU, and without gaps; else null.
+const ScanKernels* scan_kernels_for(std::initializer_list<at::Tensor> tensors, const RowShape& shape);
 
 struct ScaleSums {
   SquaredElements seen;
@@ -39,7 +39,7 @@ struct ScaleSums {
   std::vector<int64_t> rows_not_zero, columns_not_zero;
 };
 // `with_columns`: theirs, too. nullopt: the kernels could not be launched. @pre each is rows x columns, without gaps,
-// of a type that is_for_kernels knows
+// as scan_kernels_for wants them
 std::optional<ScaleSums> sum_scales(const ScanKernels& kernels, const at::Tensor& eager, const at::Tensor& truth,
                                     const RowShape& shape, double fill_limit, bool with_columns);
 

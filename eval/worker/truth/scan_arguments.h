@@ -28,7 +28,7 @@ enum ScanCount : int { kLost, kSizeable, kNan, kNotFinite, kSpecialsWrong, kCoun
 struct ScanArguments {
   ScanTensor value, eager, truth;  // rows x columns; scales need no value
   long long rows, columns;
-  int team;           // threads side by side along a row: a power of two, at most 32 and the threads of a block
+  int lanes;          // threads side by side along a row: a power of two, at most 32 and the threads of a block
   long long segment;  // columns, for the sums of rows, or rows, for those of columns, that are added up at a time
   double least, fill_limit, lost_part;
   double rms;

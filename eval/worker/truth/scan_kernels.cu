@@ -1,5 +1,5 @@
 // The scan of errors (error_scan.h) on a GPU: each kernel passes over the elements once, where operators would write a
-// tensor for each step. Sums and maxima of all threads meet in atomics, so the order of sums is not the same every
+// tensor for each step. Atomics join the sums and maxima of all threads, so the order of sums is not the same every
 // time. There is a pass for the sums of rows, which also sees what concerns single elements, and one for those of
 // columns.
 //
@@ -72,7 +72,6 @@ struct SeeError {
     seen.counts[kNotFinite] += !is_finite(value);
     seen.counts[kSizeable] += size > of.least;
     seen.counts[kLost] += size > of.least && error > of.lost_part * size;
-    ++seen.counts[kCounted];
     seen.raise(kMax, scaled);
     seen.raise(kLocal, error / (size + (of_row < of_column ? of_row : of_column)));
     seen.raise(kMaxAbs, error);
@@ -87,22 +86,22 @@ struct SeeError {
   }
 };
 
-__device__ inline unsigned lanes_of_team(int team) {
-  if (team == 32) return 0xffffffffu;
+__device__ inline unsigned mask_of(int lanes) {
+  if (lanes == 32) return 0xffffffffu;
   const unsigned lane = threadIdx.x % 32;
-  return ((1u << team) - 1) << lane / team * team;
+  return ((1u << lanes) - 1) << lane / lanes * lanes;
 }
 
-// Over the threads of a team; the first one has the result.
+// Over so many neighbouring lanes; the first one has the result.
 template <class Number>
-__device__ Number sum_of_team(Number number, int team) {
-  for (int step = team / 2; step > 0; step /= 2) number += __shfl_down_sync(lanes_of_team(team), number, step, team);
+__device__ Number sum_over_lanes(Number number, int lanes) {
+  for (int step = lanes / 2; step > 0; step /= 2) number += __shfl_down_sync(mask_of(lanes), number, step, lanes);
   return number;
 }
 
-__device__ inline double greatest_of_team(double number, int team) {
-  for (int step = team / 2; step > 0; step /= 2) {
-    const double other = __shfl_down_sync(lanes_of_team(team), number, step, team);
+__device__ inline double greatest_of_lanes(double number, int lanes) {
+  for (int step = lanes / 2; step > 0; step /= 2) {
+    const double other = __shfl_down_sync(mask_of(lanes), number, step, lanes);
     if (other > number) number = other;
   }
   return number;
@@ -119,53 +118,53 @@ __device__ inline void add_to(const ScanSums& sums, long long index, double squa
   if (sums.not_zero) atomicAdd(reinterpret_cast<unsigned long long*>(sums.not_zero) + place, not_zero);
 }
 
-// A team for each piece of a row.
+// So many lanes for each piece of a row.
 template <class See>
 __device__ void scan_rows(const ScanArguments& of, const See& see) {
-  const int lane = threadIdx.x % of.team, teams = blockDim.x / of.team;
+  const int lane = threadIdx.x % of.lanes, rows_at_once = blockDim.x / of.lanes;
   const long long pieces = (of.columns + of.segment - 1) / of.segment, items = of.rows * pieces;
   Seen seen;
-  for (long long item = blockIdx.x * static_cast<long long>(teams) + threadIdx.x / of.team; item < items;
-       item += gridDim.x * static_cast<long long>(teams)) {
+  for (long long item = blockIdx.x * static_cast<long long>(rows_at_once) + threadIdx.x / of.lanes; item < items;
+       item += gridDim.x * static_cast<long long>(rows_at_once)) {
     const long long row = item / pieces, begin = item % pieces * of.segment;
     const long long end = begin + of.segment < of.columns ? begin + of.segment : of.columns;
     double squares = 0;
     long long not_zero = 0;
-    for (long long column = begin + lane; column < end; column += of.team) {
+    for (long long column = begin + lane; column < end; column += of.lanes) {
       const double square = see(of, row, column, seen);
       squares += square;
       not_zero += square > 0;
     }
-    squares = sum_of_team(squares, of.team);
-    not_zero = sum_of_team(not_zero, of.team);
+    squares = sum_over_lanes(squares, of.lanes);
+    not_zero = sum_over_lanes(not_zero, of.lanes);
     if (lane == 0) add_to(of.by_row, row, squares, not_zero);
   }
-  // All threads of a warp are here: they are one team now.
+  // All threads of a warp are here.
   const int warp = blockDim.x < 32 ? blockDim.x : 32;
   const bool is_first = threadIdx.x % warp == 0;
   for (int i = 0; i < kMaxima; ++i) {
-    const double most = greatest_of_team(seen.maxima[i], warp);
+    const double most = greatest_of_lanes(seen.maxima[i], warp);
     if (is_first && most > 0) raise_to(of.maxima + i, most);
   }
   for (int i = 0; i < kSums; ++i) {
-    const double sum = sum_of_team(seen.sums[i], warp);
+    const double sum = sum_over_lanes(seen.sums[i], warp);
     if (is_first && sum != 0) atomicAdd(of.sums + i, sum);
   }
   for (int i = 0; i < kCounts; ++i) {
-    const long long count = sum_of_team(seen.counts[i], warp);
+    const long long count = sum_over_lanes(seen.counts[i], warp);
     if (is_first && count != 0) atomicAdd(reinterpret_cast<unsigned long long*>(of.counts) + i, count);
   }
 }
 
-// Threads side by side along rows, as many as a team has, and the others of a block below them.
+// So many lanes side by side along rows, and the others of a block below them.
 template <class See>
 __device__ void scan_columns(const ScanArguments& of, const See& see) {
-  const int beside = threadIdx.x % of.team, below = threadIdx.x / of.team, height = blockDim.x / of.team;
-  const long long strips = (of.columns + of.team - 1) / of.team;
+  const int beside = threadIdx.x % of.lanes, below = threadIdx.x / of.lanes, height = blockDim.x / of.lanes;
+  const long long strips = (of.columns + of.lanes - 1) / of.lanes;
   const long long items = strips * ((of.rows + of.segment - 1) / of.segment);
   Seen unused;
   for (long long item = blockIdx.x; item < items; item += gridDim.x) {
-    const long long column = item % strips * of.team + beside, begin = item / strips * of.segment;
+    const long long column = item % strips * of.lanes + beside, begin = item / strips * of.segment;
     const long long end = begin + of.segment < of.rows ? begin + of.segment : of.rows;
     if (column >= of.columns || begin + below >= end) continue;
     double squares = 0;
