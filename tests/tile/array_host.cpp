@@ -1,5 +1,6 @@
 #include "tests/tile/array_host.h"
 
+#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -76,6 +77,7 @@ double ArrayObject::at(int64_t index) const {
   const uint8_t* from = bytes_.data() + index * view.type.bytes();
   if (view.type == ir::kFloat32) return double{read<float>(from)};
   if (view.type == ir::kFloat64) return read<double>(from);
+  assert(!view.type.is_float() || view.type.bits == 16);
   if (view.type.is_float()) return widen(read<uint16_t>(from), format_of(view.type));
   if (view.type == ir::kInt32) return double{static_cast<double>(read<int32_t>(from))};
   if (view.type == ir::kUInt32) return double{static_cast<double>(read<uint32_t>(from))};
@@ -87,6 +89,7 @@ double ArrayObject::at(int64_t index) const {
 
 void ArrayObject::set(int64_t index, double value) {
   uint8_t* to = bytes_.data() + index * view.type.bytes();
+  assert(!view.type.is_float() || view.type.bits >= 16);
   if (view.type == ir::kFloat32)
     write<float>(to, value);
   else if (view.type == ir::kFloat64)

@@ -25,10 +25,13 @@ def kernel(X: T.Tensor((65536,), ")" +
         held = T.alloc_fragment((64,), ")" +
          type + R"(")
 )" + body);
-    const Array x = testing::make_array(*ir::parse_dtype(type), {65536}, [](int64_t) { return 0; });
-    const Array y = testing::make_array(*ir::parse_dtype(type), {65536}, [](int64_t) { return 1; });
-    const size_t width = static_cast<size_t>(ir::parse_dtype(type)->bytes());
+    const ir::DType dtype = *ir::parse_dtype(type);
+    const std::vector<int64_t> shape = {65536};
+    const auto x = std::make_shared<testing::ArrayObject>(dtype, shape);
+    const auto y = std::make_shared<testing::ArrayObject>(dtype, shape);
+    const size_t width = static_cast<size_t>(dtype.bytes());
     auto* codes = static_cast<uint8_t*>(x->view.data);
+    std::memset(y->view.data, 0x5a, 65536 * width);
     for (size_t i = 0; i < 65536 * width; ++i) codes[i] = static_cast<uint8_t>((i / width) >> (8 * (i % width)));
     call("kernel(x0, x1)", {x, y});
     EXPECT_EQ(std::memcmp(codes, y->view.data, 65536 * width), 0) << type << "\n" << body;

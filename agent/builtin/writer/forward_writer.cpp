@@ -320,8 +320,9 @@ class ForwardWriter {
       parts = group.members;
       parts.insert(parts.end(), group.updates.begin(), group.updates.end());
     }
-    for (auto [before, after] : graph_.order)
+    for (auto [before, later] : graph_.order)
       for (int part : parts) {
+        const int after = later;  // a lambda in Clang 14 cannot capture a structured binding
         auto& args = graph_.at(part).args;
         bool reads = std::any_of(args.begin(), args.end(), [&](int arg) { return graph_.behind_views(arg) == after; });
         if ((after == part || (graph_.at(after).kind == Kind::source && reads)) && is_statement(before)) emit(before);
