@@ -12,7 +12,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "cli/help.h"
+#include "cli/manual/help.h"
 #include "compiler/diagnostics/render.h"
 #include "compiler/runtime/target.h"
 #include "compiler/source/file.h"

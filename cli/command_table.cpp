@@ -1,6 +1,6 @@
 #include "cli/command_table.h"
 
-#include "cli/help.h"
+#include "cli/manual/help.h"
 
 namespace tilepilot::cli {
 namespace {

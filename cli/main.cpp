@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "cli/command.h"
+#include "cli/flags/script_arguments.h"
 #include "cli/folder_guard.h"
-#include "cli/help.h"
-#include "cli/script_arguments.h"
+#include "cli/manual/help.h"
 #include "compiler/runtime/target.h"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <map>
 
-#include "retrieval/embedding.h"
+#include "retrieval/index/embedding.h"
 
 namespace tilepilot::retrieval {
 namespace {

@@ -1,5 +1,6 @@
 // What a graph computes in the words of people, whichever operators spell it: `exp`, `sum` and `div` are a softmax as
-// `softmax` is. Families of operators (retrieval/embedding.h) say less: nearly all graphs have arithmetic in them.
+// `softmax` is. Families of operators (retrieval/index/embedding.h) say less: nearly all graphs have arithmetic in
+// them.
 #pragma once
 
 #include <set>

@@ -10,10 +10,10 @@
 
 #include "retrieval/corpus_rows.h"
 #include "retrieval/database.h"
-#include "retrieval/embedding.h"
+#include "retrieval/index/embedding.h"
+#include "retrieval/index/stored_index.h"
 #include "retrieval/ranking.h"
 #include "retrieval/statement.h"
-#include "retrieval/stored_index.h"
 
 namespace tilepilot::retrieval {
 namespace {

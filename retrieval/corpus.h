@@ -81,7 +81,7 @@ struct Proof {
   std::string toolchain = "{}";  // as in Entry
 };
 
-// What answers searches (retrieval/stored_index.h).
+// What answers searches (retrieval/index/stored_index.h).
 struct IndexState {
   std::string kind;              // "flat" or "ivf"; "none": another process makes it, and searches read the whole table
   int64_t entries = 0;           // that it finds

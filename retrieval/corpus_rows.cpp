@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "retrieval/embedding.h"
-#include "retrieval/sparse_vector.h"
+#include "retrieval/index/embedding.h"
+#include "retrieval/index/sparse_vector.h"
 #include "retrieval/statement.h"
 #include "retrieval/target_fit.h"
 

@@ -185,7 +185,7 @@ CREATE TABLE embedding (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,  -- grows with every row that is added, whatever the entry's id
   entry INTEGER NOT NULL UNIQUE REFERENCES corpus(id) ON DELETE CASCADE,
   needs TEXT NOT NULL,              -- of a target (retrieval/target_fit.h)
-  structure BLOB NOT NULL,          -- retrieval/sparse_vector.h
+  structure BLOB NOT NULL,          -- retrieval/index/sparse_vector.h
   words BLOB NOT NULL,
   twin INTEGER                      -- the first row of the same structure, which alone is indexed; NULL: this is it
 );

@@ -11,8 +11,8 @@
 #include "compiler/syntax/parser.h"
 #include "compiler/syntax/pattern.h"
 #include "retrieval/corpus.h"
-#include "retrieval/embedding.h"
-#include "retrieval/stable_hash.h"
+#include "retrieval/index/embedding.h"
+#include "retrieval/index/stable_hash.h"
 
 namespace tilepilot::retrieval {
 namespace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "retrieval/embedding.h"
-#include "retrieval/stable_hash.h"
+#include "retrieval/index/embedding.h"
+#include "retrieval/index/stable_hash.h"
 #include "retrieval/statement.h"
 
 namespace tilepilot::retrieval {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "retrieval/embedding.h"
+#include "retrieval/index/embedding.h"
 
 namespace tilepilot::retrieval {
 namespace {

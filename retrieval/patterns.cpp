@@ -7,7 +7,7 @@
 #include <map>
 
 #include "retrieval/computations.h"
-#include "retrieval/embedding.h"
+#include "retrieval/index/embedding.h"
 #include "retrieval/target_fit.h"
 
 namespace tilepilot::retrieval {

@@ -11,8 +11,8 @@
 
 namespace tilepilot::retrieval {
 
-// The families of operators (retrieval/embedding.h) and pairs of them, as "product" and "product > activation", each
-// once. Views are none, and what a view hands on follows the view's input.
+// The families of operators (retrieval/index/embedding.h) and pairs of them, as "product" and "product > activation",
+// each once. Views are none, and what a view hands on follows the view's input.
 std::set<std::string> patterns_of(const Structure& structure);
 
 // The share of `wanted` that is in `found`, 0 to 1; 1 if nothing is wanted.

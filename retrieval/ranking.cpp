@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "retrieval/sparse_vector.h"
+#include "retrieval/index/sparse_vector.h"
 #include "retrieval/target_fit.h"
 
 namespace tilepilot::retrieval {

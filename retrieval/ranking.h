@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "retrieval/corpus.h"
-#include "retrieval/stored_index.h"
+#include "retrieval/index/stored_index.h"
 
 namespace tilepilot::retrieval {
 

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "compiler/emulator/step_log.h"
+#include "compiler/emulator/report/step_log.h"
 #include "compiler/ir/bounds.h"
 #include "compiler/ir/stmt.h"
 #include "compiler/runtime/library.h"

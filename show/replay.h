@@ -7,7 +7,7 @@
 // is paid before the next step that is no load. The block has the multiprocessor for itself, and no copy misses L2.
 #pragma once
 
-#include "compiler/emulator/step_log.h"
+#include "compiler/emulator/report/step_log.h"
 #include "compiler/targets/gpu/machine/machine.h"
 #include "show/picture.h"
 

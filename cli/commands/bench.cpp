@@ -1,5 +1,5 @@
 // tilepilot bench run|report|list: whole problem sets, and what came of them. Its other commands are in files of their
-// own (cli/bench_flags.h).
+// own (cli/flags/bench_flags.h).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 #include "agent/store/run_store.h"
 #include "agent/store/transcript.h"
 #include "agent/work_folder.h"
-#include "cli/bench_flags.h"
+#include "cli/flags/bench_flags.h"
 #include "cli/live_lines.h"
 #include "cli/store_warning.h"
 #include "compiler/runtime/cuda/visible_gpus.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/bench_flags.h"
+#include "cli/flags/bench_flags.h"
 #include "kernelbench/merge.h"
 
 namespace tilepilot::cli {

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "cli/bench_flags.h"
+#include "cli/flags/bench_flags.h"
 #include "compiler/runtime/process.h"
 #include "compiler/source/file.h"
 #include "kernelbench/job_array.h"

@@ -6,9 +6,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/certificate_flags.h"
 #include "cli/command.h"
-#include "cli/judge_flags.h"
+#include "cli/flags/certificate_flags.h"
+#include "cli/flags/judge_flags.h"
 #include "cli/verdict_text.h"
 #include "eval/profile/profile_text.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/help.h"
+#include "cli/manual/help.h"
 #include "compiler/diagnostics/render.h"
 #include "compiler/driver/emit.h"
 #include "compiler/runtime/cuda/nvrtc.h"

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/completion_script.h"
+#include "cli/manual/completion_script.h"
 
 namespace tilepilot::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/store/corpus_verify.h"
-#include "cli/chosen_target.h"
-#include "cli/help.h"
+#include "cli/flags/chosen_target.h"
+#include "cli/manual/help.h"
 #include "retrieval/corpus_file.h"
 #include "retrieval/seeds.h"
 

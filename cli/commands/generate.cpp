@@ -8,11 +8,11 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "cli/certificate_flags.h"
 #include "cli/command.h"
-#include "cli/help.h"
-#include "cli/judge_flags.h"
-#include "cli/llm_flags.h"
+#include "cli/flags/certificate_flags.h"
+#include "cli/flags/judge_flags.h"
+#include "cli/flags/llm_flags.h"
+#include "cli/manual/help.h"
 #include "cli/store_warning.h"
 #include "cli/verdict_text.h"
 #include "compiler/source/file.h"

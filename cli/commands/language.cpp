@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "cli/chosen_target.h"
 #include "cli/command.h"
+#include "cli/flags/chosen_target.h"
 
 namespace tilepilot::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "agent/llm/endpoint/chat.h"
 #include "agent/llm/endpoint/rate_limits.h"
 #include "cli/command.h"
-#include "cli/llm_flags.h"
+#include "cli/flags/llm_flags.h"
 #include "compiler/untrusted/printable.h"
 
 namespace tilepilot::cli {

@@ -2,7 +2,7 @@
 #include <ctime>
 
 #include "cli/command.h"
-#include "cli/manual_page.h"
+#include "cli/manual/manual_page.h"
 
 namespace tilepilot::cli {
 namespace {

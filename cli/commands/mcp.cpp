@@ -6,7 +6,7 @@
 
 #include "agent/export_server.h"
 #include "cli/command.h"
-#include "cli/llm_flags.h"
+#include "cli/flags/llm_flags.h"
 #include "cli/mcp/server.h"
 
 namespace tilepilot::cli {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/work_folder.h"
-#include "cli/chosen_target.h"
 #include "cli/command.h"
+#include "cli/flags/chosen_target.h"
 #include "eval/graph/preflight.h"
 
 namespace tilepilot::cli {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/help.h"
+#include "cli/manual/help.h"
 #include "compiler/runtime/target.h"
 
 namespace tilepilot::cli {

@@ -7,10 +7,10 @@
 #include "agent/generate/briefing.h"
 #include "agent/llm/expected_cost.h"
 #include "agent/work_folder.h"
-#include "cli/chosen_target.h"
 #include "cli/command.h"
-#include "cli/judge_flags.h"
-#include "cli/llm_flags.h"
+#include "cli/flags/chosen_target.h"
+#include "cli/flags/judge_flags.h"
+#include "cli/flags/llm_flags.h"
 #include "retrieval/seeds.h"
 
 namespace tilepilot::cli {

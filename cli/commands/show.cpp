@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/help.h"
+#include "cli/manual/help.h"
 #include "compiler/diagnostics/render.h"
 #include "compiler/driver/compile.h"
 #include "compiler/runtime/process.h"

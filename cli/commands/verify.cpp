@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/help.h"
+#include "cli/manual/help.h"
 #include "cli/verdict_text.h"
 
 namespace tilepilot::cli {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/runtime/cuda/disassemble.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "compiler/emulator/diagnose.h"
-#include "compiler/ir/text.h"
+#include "compiler/emulator/report/diagnose.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/passes/grid_sync.h"
 #include "compiler/runtime/versions.h"
 

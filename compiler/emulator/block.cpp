@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/emulator/cluster_barrier.h"
+#include "compiler/emulator/order/cluster_barrier.h"
 
 namespace tilepilot::emulator {
 namespace {

@@ -4,11 +4,11 @@
 #include <functional>
 #include <vector>
 
-#include "compiler/emulator/clocks.h"
 #include "compiler/emulator/emulator.h"
-#include "compiler/emulator/operation_counters.h"
+#include "compiler/emulator/order/clocks.h"
 #include "compiler/emulator/prelude/interface.h.in"
-#include "compiler/emulator/reporter.h"
+#include "compiler/emulator/report/operation_counters.h"
+#include "compiler/emulator/report/reporter.h"
 #include "compiler/emulator/stacks.h"
 
 namespace tilepilot::emulator {

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "compiler/emulator/machine.h"
-#include "compiler/emulator/source_lines.h"
+#include "compiler/emulator/report/source_lines.h"
 #include "compiler/emulator/wgmma_names.h"
 
 namespace tilepilot::embedded {

@@ -14,7 +14,7 @@
 
 #include "compiler/diagnostics/result.h"
 #include "compiler/emulator/prelude/interface.h.in"
-#include "compiler/emulator/report.h"
+#include "compiler/emulator/report/report.h"
 #include "compiler/runtime/library.h"
 
 namespace tilepilot::emulator {

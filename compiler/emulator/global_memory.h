@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "compiler/emulator/emulator.h"
-#include "compiler/emulator/launch_order.h"
-#include "compiler/emulator/shadow.h"
+#include "compiler/emulator/order/launch_order.h"
+#include "compiler/emulator/order/shadow.h"
 
 namespace tilepilot::emulator {
 

@@ -1,8 +1,8 @@
 // A block of a launch with all that belongs to it, while it runs.
 #pragma once
 
-#include "compiler/emulator/launch_order.h"
 #include "compiler/emulator/machine.h"
+#include "compiler/emulator/order/launch_order.h"
 
 namespace tilepilot::emulator {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "compiler/emulator/async_proxy.h"
-#include "compiler/emulator/cluster_barrier.h"
-#include "compiler/emulator/step_log.h"
+#include "compiler/emulator/order/cluster_barrier.h"
+#include "compiler/emulator/report/step_log.h"
 
 namespace tilepilot::emulator {
 

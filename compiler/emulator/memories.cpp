@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "compiler/emulator/step_log.h"
+#include "compiler/emulator/report/step_log.h"
 
 namespace tilepilot::emulator {
 namespace {

@@ -6,9 +6,9 @@
 #include <deque>
 #include <unordered_set>
 
-#include "compiler/emulator/access_log.h"
 #include "compiler/emulator/block.h"
 #include "compiler/emulator/global_memory.h"
+#include "compiler/emulator/report/access_log.h"
 
 namespace tilepilot::emulator {
 

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::exporting {
 namespace {

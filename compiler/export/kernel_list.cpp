@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "compiler/export/signature.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/passes/grid_sync.h"
 #include "compiler/syntax/parser.h"
 

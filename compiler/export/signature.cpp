@@ -8,7 +8,7 @@
 #include "compiler/export/c_names.h"
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::exporting {
 namespace {

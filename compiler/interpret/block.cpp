@@ -6,7 +6,7 @@
 
 #include "compiler/interpret/tile_operators.h"
 #include "compiler/ir/cluster.h"
-#include "compiler/ir/print_form.h"
+#include "compiler/ir/text/print_form.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::interpret {

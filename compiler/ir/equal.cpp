@@ -3,7 +3,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::ir {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/effects.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/passes/tile_liveness.h"

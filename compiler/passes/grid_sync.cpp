@@ -10,8 +10,8 @@
 #include "compiler/ir/replace_buffers.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/element_form.h"
-#include "compiler/passes/thread_differences.h"
-#include "compiler/passes/unwritten_reads.h"
+#include "compiler/passes/iterations/unwritten_reads.h"
+#include "compiler/passes/threads/thread_differences.h"
 
 namespace tilepilot::passes {
 

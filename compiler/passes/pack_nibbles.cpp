@@ -6,7 +6,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/visit.h"
-#include "compiler/passes/thread_differences.h"
+#include "compiler/passes/threads/thread_differences.h"
 
 namespace tilepilot::passes {
 

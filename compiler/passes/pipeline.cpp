@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include "compiler/ir/verify.h"
+#include "compiler/ir/verify/verify.h"
 #include "compiler/ir/visit.h"
-#include "compiler/passes/assumptions.h"
+#include "compiler/passes/algebra/assumptions.h"
+#include "compiler/passes/algebra/simplify.h"
 #include "compiler/passes/fuse_elementwise.h"
 #include "compiler/passes/grid_sync.h"
-#include "compiler/passes/iteration_variables.h"
-#include "compiler/passes/overlapping_copies.h"
+#include "compiler/passes/iterations/iteration_variables.h"
+#include "compiler/passes/iterations/overlapping_copies.h"
 #include "compiler/passes/pack_nibbles.h"
-#include "compiler/passes/simplify.h"
-#include "compiler/passes/thread_fragments.h"
-#include "compiler/passes/thread_regions.h"
-#include "compiler/passes/thread_sync.h"
+#include "compiler/passes/threads/thread_fragments.h"
+#include "compiler/passes/threads/thread_regions.h"
+#include "compiler/passes/threads/thread_sync.h"
 
 namespace tilepilot::passes {
 namespace {

@@ -10,9 +10,9 @@
 #include "compiler/ir/bounds.h"
 #include "compiler/ir/one_symbol.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/visit.h"
-#include "compiler/passes/simplify.h"
+#include "compiler/passes/algebra/simplify.h"
 
 namespace tilepilot::runtime {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "compiler/passes/grid_sync.h"
-#include "compiler/passes/iteration_races.h"
+#include "compiler/passes/iterations/iteration_races.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/runtime/arguments.h"
 #include "compiler/runtime/kernel.h"

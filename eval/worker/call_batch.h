@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "eval/worker/candidate/ghost_launch.h"
+#include "eval/worker/candidate/launches/ghost_launch.h"
 #include "eval/worker/truth/input_change.h"
 
 namespace tilepilot::eval {

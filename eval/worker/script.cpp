@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "compiler/diagnostics/render.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/verify/verify.h"
 #include "compiler/runtime/cuda/architecture.h"
 #include "compiler/runtime/machine.h"
 #include "compiler/source/file.h"

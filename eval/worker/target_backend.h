@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "compiler/emulator/report.h"
+#include "compiler/emulator/report/report.h"
 #include "compiler/runtime/cuda/driver.h"
 #include "compiler/runtime/cuda/nvrtc.h"
 #include "compiler/runtime/kernel.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "compiler/ir/effects.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/runtime/cuda/cuda_kernel.h"
 #include "python/extension/conversion.h"
 #include "python/extension/errors.h"

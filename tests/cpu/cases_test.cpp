@@ -2,7 +2,7 @@
 // compared with the interpreter's results.
 #include <cmath>
 
-#include "compiler/ir/verify.h"
+#include "compiler/ir/verify/verify.h"
 #include "compiler/targets/cpu/codegen.h"
 #include "kernel_fixture.h"
 #include "tests/golden.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/interpret/machine.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/runtime/kernel.h"
 
 namespace tilepilot::testing {

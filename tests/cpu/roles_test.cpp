@@ -2,7 +2,7 @@
 // generated code does.
 #include <gmock/gmock.h>
 
-#include "compiler/ir/verify.h"
+#include "compiler/ir/verify/verify.h"
 #include "compiler/passes/pipeline.h"
 #include "kernel_fixture.h"
 

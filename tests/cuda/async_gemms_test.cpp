@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/targets/cuda/explain.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cuda/interpreted.h"

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/runtime/arguments.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 #include "tests/cuda/interpreted.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/targets/cuda/explain.h"
 #include "compiler/targets/gpu/facts/tensor_facts.h"
 #include "tests/cpu/kernel_fixture.h"

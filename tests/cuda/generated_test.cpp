@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/targets/cuda/prelude.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cuda/emulated.h"

@@ -7,8 +7,8 @@
 #include <map>
 #include <regex>
 
-#include "compiler/emulator/diagnose.h"
 #include "compiler/emulator/emulator.h"
+#include "compiler/emulator/report/diagnose.h"
 #include "compiler/interpret/small_float.h"
 #include "compiler/runtime/cuda/architecture.h"
 #include "compiler/runtime/process.h"

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/targets/cuda/explain.h"
 #include "tests/cpu/kernel_fixture.h"

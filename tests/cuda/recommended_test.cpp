@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/targets/cuda/codegen.h"
 #include "compiler/targets/cuda/prelude.h"
 #include "compiler/targets/gpu/estimate/kernel_estimate.h"

@@ -7,7 +7,7 @@
 #include <random>
 #include <tuple>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/targets/gpu/estimate/kernel_estimate.h"
 
 namespace tilepilot::targets::gpu {

@@ -1,8 +1,8 @@
 #include "tests/diagnostics/case.h"
 
 #include "compiler/diagnostics/render.h"
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/tile/tile.h"
 #include "compiler/syntax/parser.h"

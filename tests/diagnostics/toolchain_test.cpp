@@ -1,5 +1,5 @@
 // Diagnostics of compiling, caching and launching, whose causes lie outside any source file.
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/runtime/kernel.h"
 #include "compiler/runtime/kernel_cache.h"
 #include "tests/golden_diagnostic.h"

@@ -6,7 +6,7 @@
 
 #include <bit>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::emulator {
 namespace {

@@ -1,5 +1,5 @@
 // What a user sees of defects.
-#include "compiler/emulator/diagnose.h"
+#include "compiler/emulator/report/diagnose.h"
 
 #include "tests/emulator/kernels.h"
 #include "tests/golden_diagnostic.h"

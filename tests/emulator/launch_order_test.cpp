@@ -1,13 +1,13 @@
 // What blocks know of each other through fences and atomic elements is what the rules of the memory model say, applied
 // to every pair of events of random executions.
-#include "compiler/emulator/launch_order.h"
+#include "compiler/emulator/order/launch_order.h"
 
 #include <gtest/gtest.h>
 
 #include <bitset>
 #include <random>
 
-#include "compiler/emulator/shadow.h"
+#include "compiler/emulator/order/shadow.h"
 
 namespace tilepilot::emulator {
 namespace {

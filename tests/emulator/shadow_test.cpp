@@ -1,5 +1,5 @@
 // Shadow and clocks find the first race of random executions exactly where a check against all earlier accesses does.
-#include "compiler/emulator/shadow.h"
+#include "compiler/emulator/order/shadow.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Where `#line` directives become statements.
-#include "compiler/emulator/source_lines.h"
+#include "compiler/emulator/report/source_lines.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // What the emulator records of a block's warps, against what it counts.
-#include "compiler/emulator/step_log.h"
+#include "compiler/emulator/report/step_log.h"
 
 #include <gmock/gmock.h>
 

@@ -1,8 +1,8 @@
 // The evaluator: any program ends within its budget, with values or with an error that can be shown, and every tile
 // program that it stages keeps the rules of the IR.
 #include "compiler/diagnostics/render.h"
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 #include "compiler/stage/python/interpreter.h"
 #include "compiler/stage/tile/tile.h"
 #include "compiler/syntax/parser.h"

@@ -1,8 +1,8 @@
 // The reader of the IR's text: any text gives a program or errors that can be shown; a valid program prints and reads
 // back as the same.
 #include "compiler/diagnostics/render.h"
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 #include "tests/fuzz/target.h"
 
 namespace tilepilot::fuzz {

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 
 namespace tilepilot::interpret {
 namespace {

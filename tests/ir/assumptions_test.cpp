@@ -1,9 +1,9 @@
-#include "compiler/passes/assumptions.h"
+#include "compiler/passes/algebra/assumptions.h"
 
 #include <gmock/gmock.h>
 
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::passes {
 namespace {

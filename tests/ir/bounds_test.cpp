@@ -8,7 +8,7 @@
 #include <random>
 
 #include "compiler/ir/arithmetic.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/visit.h"
 #include "evaluate.h"
 #include "tests/rounds.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::ir {
 namespace {

@@ -1,4 +1,4 @@
-#include "compiler/passes/fold.h"
+#include "compiler/passes/algebra/fold.h"
 #include "tests/rounds.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/bounds.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "evaluate.h"
 
 namespace tilepilot::passes {

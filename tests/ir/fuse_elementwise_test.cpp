@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/ir/visit.h"
-#include "compiler/passes/simplify.h"
+#include "compiler/passes/algebra/simplify.h"
 #include "random_program.h"
 #include "same_meaning.h"
 #include "tests/rounds.h"

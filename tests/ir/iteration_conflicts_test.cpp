@@ -1,14 +1,14 @@
 // Whether iterations may name the same element: against all pairs of iterations, one by one. Which of a loop's updates
 // that makes conflicts of.
-#include "compiler/passes/iteration_conflicts.h"
+#include "compiler/passes/iterations/iteration_conflicts.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
 
-#include "compiler/ir/text.h"
-#include "compiler/passes/static_index.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/passes/algebra/static_index.h"
 
 namespace tilepilot::ir {
 namespace {

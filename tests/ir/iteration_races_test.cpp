@@ -1,10 +1,10 @@
 // Races that are certain, and what is none, or may be none.
-#include "compiler/passes/iteration_races.h"
-#include "compiler/passes/block_races.h"
+#include "compiler/passes/iterations/iteration_races.h"
+#include "compiler/passes/iterations/block_races.h"
 
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::testing {

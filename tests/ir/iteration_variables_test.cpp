@@ -1,4 +1,4 @@
-#include "compiler/passes/iteration_variables.h"
+#include "compiler/passes/iterations/iteration_variables.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 
 namespace tilepilot::passes {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::ir {
 namespace {

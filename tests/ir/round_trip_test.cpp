@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 #include "compiler/ir/visit.h"
 #include "tests/ir/random_program.h"
 #include "tests/rounds.h"

@@ -6,11 +6,11 @@
 #include <random>
 
 #include "compiler/ir/arithmetic.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/visit.h"
-#include "compiler/passes/rewrite_rules.h"
-#include "compiler/passes/simplify.h"
-#include "compiler/passes/sum.h"
+#include "compiler/passes/algebra/rewrite_rules.h"
+#include "compiler/passes/algebra/simplify.h"
+#include "compiler/passes/algebra/sum.h"
 #include "evaluate.h"
 #include "tests/rounds.h"
 

@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 #include "tests/ir/random_arguments.h"
 
 namespace tilepilot::ir::testing {

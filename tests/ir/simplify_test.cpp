@@ -1,9 +1,9 @@
-#include "compiler/passes/simplify.h"
+#include "compiler/passes/algebra/simplify.h"
 
 #include <gtest/gtest.h>
 
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/pipeline.h"
 #include "random_program.h"

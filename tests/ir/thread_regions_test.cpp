@@ -1,13 +1,13 @@
 // What becomes of kernels with thread variables, as text. That the programs still mean the same is tested where they
 // run: tests/tile/threads_test.cpp.
-#include "compiler/passes/thread_regions.h"
+#include "compiler/passes/threads/thread_regions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
-#include "compiler/passes/simplify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
+#include "compiler/passes/algebra/simplify.h"
 
 namespace tilepilot::ir {
 namespace {

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "compiler/ir/visit.h"
-#include "compiler/passes/thread_regions.h"
-#include "compiler/passes/thread_sync.h"
+#include "compiler/passes/threads/thread_regions.h"
+#include "compiler/passes/threads/thread_sync.h"
 #include "same_meaning.h"
 #include "tests/rounds.h"
 

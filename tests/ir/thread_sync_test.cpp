@@ -1,10 +1,10 @@
 // Where barriers are put, as text. That the programs then compute what was meant: tests/tile/thread_sync_test.cpp.
-#include "compiler/passes/thread_sync.h"
+#include "compiler/passes/threads/thread_sync.h"
 
 #include <gtest/gtest.h>
 
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 
 namespace tilepilot::ir {
 namespace {

@@ -1,4 +1,4 @@
-#include "compiler/passes/unwritten_reads.h"
+#include "compiler/passes/iterations/unwritten_reads.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // One program for each rule that breaks it and no other. Most are texts; what the text form cannot say is built by
 // hand.
-#include "compiler/ir/verify.h"
+#include "compiler/ir/verify/verify.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "tests/ir/random_program.h"
 #include "tests/rounds.h"
 

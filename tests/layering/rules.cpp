@@ -10,9 +10,9 @@ const Rules& project_rules() {
           {"compiler/layout", {}},
           {"compiler/diagnostics", {"compiler/source"}},
           {"compiler/syntax", {"compiler/diagnostics", "compiler/source"}},
-          {"compiler/ir", {"compiler/diagnostics", "compiler/source"}},
+          {"compiler/ir/...", {"compiler/diagnostics", "compiler/source"}},
           {"compiler/interpret", {"compiler/ir", "compiler/diagnostics", "compiler/source"}},
-          {"compiler/passes", {"compiler/ir", "compiler/diagnostics", "compiler/source"}},
+          {"compiler/passes/...", {"compiler/ir", "compiler/diagnostics", "compiler/source"}},
           {"compiler/untrusted", {"compiler/diagnostics", "compiler/source"}},
           // What all targets that print C++ share.
           {"compiler/targets/c", {"compiler/passes", "compiler/ir", "compiler/diagnostics", "compiler/source"}},
@@ -85,7 +85,7 @@ const Rules& project_rules() {
           {"python/extension",
            {"compiler/stage/tile", "compiler/stage/python", "compiler/runtime", "compiler/syntax", "compiler/ir",
             "compiler/diagnostics", "compiler/source"}},
-          {"retrieval",
+          {"retrieval/...",
            {"compiler/driver", "compiler/stage/tile", "compiler/stage/python", "compiler/syntax", "compiler/ir",
             "compiler/diagnostics", "compiler/source"}},
           // The plain side of eval: what others may see of it.

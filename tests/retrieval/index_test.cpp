@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "retrieval/database.h"
-#include "retrieval/embedding.h"
-#include "retrieval/sparse_vector.h"
-#include "retrieval/stored_index.h"
+#include "retrieval/index/embedding.h"
+#include "retrieval/index/sparse_vector.h"
+#include "retrieval/index/stored_index.h"
 #include "tests/retrieval/corpus_fixture.h"
 #include "tests/retrieval/synthetic_programs.h"
 

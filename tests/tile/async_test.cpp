@@ -2,8 +2,8 @@
 // what it refuses, and what is wrong on any target.
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 #include "tests/rounds.h"
 #include "tests/tile/run_fixture.h"
 

@@ -1,7 +1,7 @@
 // Barriers of all blocks, run through the CPU backend and the reference interpreter.
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/passes/grid_sync.h"
 #include "tests/tile/run_fixture.h"
 

@@ -1,8 +1,8 @@
 // The factories of the seeds, staged with sizes that leave edge tiles: each gives a program that keeps the IR's rules.
 #include "compiler/diagnostics/render.h"
 #include "compiler/driver/compile.h"
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 #include "tests/golden.h"
 
 namespace tilepilot::stage {

@@ -2,8 +2,8 @@
 // golden/fail_NAME.txt (its diagnostics). A first line `# call: f(1)` is the call that stages the program.
 #include "compiler/diagnostics/render.h"
 #include "compiler/driver/compile.h"
-#include "compiler/ir/text.h"
-#include "compiler/ir/verify.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verify/verify.h"
 #include "tests/golden.h"
 
 namespace tilepilot::stage {

@@ -2,7 +2,7 @@
 // what its factories stage the IR after every pass, which reads back as the same IR.
 #include "compiler/diagnostics/render.h"
 #include "compiler/driver/emit.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/syntax/parser.h"
 #include "compiler/targets/cpu/codegen.h"

@@ -1,10 +1,10 @@
 // The rule that decides, on tensors: what passes, what does not.
-#include "eval/worker/truth/comparison.h"
+#include "eval/worker/truth/compare/comparison.h"
 
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include "eval/worker/truth/error_scan.h"
+#include "eval/worker/truth/compare/error_scan.h"
 
 namespace tilepilot::eval {
 namespace {

@@ -17,8 +17,8 @@
 #include "eval/torch/stopwatch.h"
 #include "eval/torch/widened_call.h"
 #include "eval/worker/candidate/fresh_memory.h"
-#include "eval/worker/candidate/watched_backend.h"
-#include "eval/worker/truth/digest.h"
+#include "eval/worker/candidate/launches/watched_backend.h"
+#include "eval/worker/truth/compare/digest.h"
 #include "tests/torch/python_runner.h"
 
 namespace tilepilot::eval {

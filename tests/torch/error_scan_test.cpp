@@ -1,5 +1,5 @@
 // The scan of errors against the formulas of docs/verification.md, element by element.
-#include "eval/worker/truth/error_scan.h"
+#include "eval/worker/truth/compare/error_scan.h"
 
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>

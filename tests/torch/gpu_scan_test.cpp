@@ -1,5 +1,5 @@
 // The kernels that scan errors on a GPU, here in one thread, against operators and against the processor's scan.
-#include "eval/worker/truth/gpu_scan.h"
+#include "eval/worker/truth/compare/gpu_scan.h"
 
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ Number __shfl_down_sync(unsigned, Number number, int, int) {
 
 #define __device__
 #define __global__
-#include "eval/worker/truth/scan_kernels.cu"
+#include "eval/worker/truth/compare/scan_kernels.cu"
 #undef __device__
 #undef __global__
 

@@ -1,10 +1,10 @@
 // What the candidate's process keeps of launches, for the judge.
-#include "eval/worker/candidate/recorded_launches.h"
+#include "eval/worker/candidate/launches/recorded_launches.h"
 
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::eval {
 namespace {

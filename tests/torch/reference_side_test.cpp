@@ -10,7 +10,7 @@
 
 #include "eval/worker/truth/degeneracy.h"
 #include "eval/worker/truth/perturbation.h"
-#include "eval/worker/truth/transitions.h"
+#include "eval/worker/truth/stress/transitions.h"
 #include "tests/eval/drawn_graph.h"
 #include "tests/torch/python_runner.h"
 

@@ -1,5 +1,5 @@
 // Truths made in slices are those of the whole graph, and a wrong rule is noticed.
-#include "eval/worker/truth/slice_check.h"
+#include "eval/worker/truth/compare/slice_check.h"
 
 #include <ATen/Context.h>
 #include <ATen/Functions.h>

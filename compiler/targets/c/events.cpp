@@ -1,6 +1,6 @@
 #include "compiler/targets/c/events.h"
 
-#include "compiler/ir/print_form.h"
+#include "compiler/ir/text/print_form.h"
 #include "compiler/targets/c/expr.h"
 
 namespace tilepilot::targets::c {

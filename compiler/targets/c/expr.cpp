@@ -6,7 +6,7 @@
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/search.h"
 #include "compiler/ir/visit.h"
-#include "compiler/passes/fold.h"
+#include "compiler/passes/algebra/fold.h"
 
 namespace tilepilot::targets::c {
 namespace {

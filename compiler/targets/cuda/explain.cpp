@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/layout/print.h"
 #include "compiler/layout/svg.h"
-#include "compiler/passes/assumptions.h"
+#include "compiler/passes/algebra/assumptions.h"
 #include "compiler/targets/cuda/target_lowering.h"
 #include "compiler/targets/gpu/facts/tensor_facts.h"
 #include "compiler/targets/gpu/lower/lower.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/targets/c/expr.h"
 #include "compiler/targets/cuda/operation_counters.h"
 #include "compiler/targets/gpu/facts/statements.h"

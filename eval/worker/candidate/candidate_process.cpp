@@ -29,7 +29,7 @@
 #include "eval/worker/candidate/candidate_program.h"
 #include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/tensor_passage.h"
-#include "eval/worker/truth/digest.h"
+#include "eval/worker/truth/compare/digest.h"
 
 namespace tilepilot::eval {
 namespace {

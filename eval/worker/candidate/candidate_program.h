@@ -14,7 +14,7 @@
 #include "eval/host/tensors/kept_tensors.h"
 #include "eval/worker/candidate/aten_policy.h"
 #include "eval/worker/candidate/fresh_shared_memory.h"
-#include "eval/worker/candidate/watched_backend.h"
+#include "eval/worker/candidate/launches/watched_backend.h"
 #include "eval/worker/candidate/weight_transfer.h"
 #include "eval/worker/profile/observed_backend.h"
 #include "eval/worker/staged_backend.h"

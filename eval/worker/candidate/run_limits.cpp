@@ -10,7 +10,7 @@
 
 #include "compiler/stage/python/objects/native.h"
 #include "compiler/stage/python/script.h"
-#include "eval/worker/candidate/trial_watch.h"
+#include "eval/worker/candidate/launches/trial_watch.h"
 #include "eval/worker/value_json.h"
 
 namespace tilepilot::eval {

@@ -9,7 +9,7 @@
 
 #include "eval/host/edge.h"
 #include "eval/torch/span.h"
-#include "eval/worker/truth/digest.h"
+#include "eval/worker/truth/compare/digest.h"
 
 namespace tilepilot::eval {
 namespace {

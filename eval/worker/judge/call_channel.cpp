@@ -3,7 +3,7 @@
 #include "eval/graph/argument_json.h"
 #include "eval/graph/input_numbers.h"
 #include "eval/torch/gpu.h"
-#include "eval/worker/truth/output_structure.h"
+#include "eval/worker/truth/compare/output_structure.h"
 
 namespace tilepilot::eval {
 

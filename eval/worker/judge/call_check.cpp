@@ -8,8 +8,8 @@
 #include "eval/torch/element_type.h"
 #include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/judge/returned_form.h"
-#include "eval/worker/truth/digest.h"
-#include "eval/worker/truth/output_structure.h"
+#include "eval/worker/truth/compare/digest.h"
+#include "eval/worker/truth/compare/output_structure.h"
 
 namespace tilepilot::eval {
 namespace {

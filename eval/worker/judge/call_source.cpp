@@ -5,7 +5,7 @@
 #include <set>
 
 #include "eval/process/wire.h"
-#include "eval/worker/truth/digest.h"
+#include "eval/worker/truth/compare/digest.h"
 
 namespace tilepilot::eval {
 namespace {

@@ -6,7 +6,7 @@
 #include "eval/process/wire.h"
 #include "eval/worker/graph_replays.h"
 #include "eval/worker/kernelbench_trials.h"
-#include "eval/worker/truth/digest.h"
+#include "eval/worker/truth/compare/digest.h"
 
 namespace tilepilot::eval {
 namespace {

@@ -26,9 +26,9 @@
 #include "eval/worker/judge/timing/roofline_guard.h"
 #include "eval/worker/judge/timing/side_by_side.h"
 #include "eval/worker/judge/trial_check.h"
+#include "eval/worker/truth/compare/digest.h"
+#include "eval/worker/truth/compare/output_structure.h"
 #include "eval/worker/truth/degeneracy.h"
-#include "eval/worker/truth/digest.h"
-#include "eval/worker/truth/output_structure.h"
 
 namespace tilepilot::eval {
 

@@ -8,7 +8,7 @@
 #include "compiler/diagnostics/result.h"
 #include "eval/graph/reference.h"
 #include "eval/judge.h"
-#include "eval/worker/truth/output_structure.h"
+#include "eval/worker/truth/compare/output_structure.h"
 
 namespace tilepilot::eval {
 

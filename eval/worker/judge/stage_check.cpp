@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "eval/worker/candidate/recorded_launches.h"
+#include "eval/worker/candidate/launches/recorded_launches.h"
 #include "eval/worker/truth/stage_match.h"
 
 namespace tilepilot::eval {

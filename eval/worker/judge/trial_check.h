@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "eval/worker/judge/candidate_link.h"
-#include "eval/worker/truth/output_structure.h"
+#include "eval/worker/truth/compare/output_structure.h"
 #include "eval/worker/truth/reference_side.h"
 
 namespace tilepilot::eval {

@@ -10,8 +10,8 @@
 
 #include "eval/graph/graph_uses.h"
 #include "eval/worker/candidate/aten_policy.h"
-#include "eval/worker/truth/usual_size.h"
-#include "eval/worker/truth/value_draws.h"
+#include "eval/worker/truth/compare/usual_size.h"
+#include "eval/worker/truth/stress/value_draws.h"
 
 namespace tilepilot::eval {
 namespace {

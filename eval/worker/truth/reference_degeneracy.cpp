@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "eval/worker/truth/compare/digest.h"
+#include "eval/worker/truth/compare/error_scan.h"
 #include "eval/worker/truth/degeneracy.h"
-#include "eval/worker/truth/digest.h"
-#include "eval/worker/truth/error_scan.h"
 #include "eval/worker/truth/reference_side.h"
 
 namespace tilepilot::eval {

@@ -13,8 +13,8 @@
 #include "eval/graph/input_numbers.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
-#include "eval/worker/truth/digest.h"
-#include "eval/worker/truth/error_scan.h"
+#include "eval/worker/truth/compare/digest.h"
+#include "eval/worker/truth/compare/error_scan.h"
 
 namespace tilepilot::eval {
 

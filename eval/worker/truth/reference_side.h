@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/worker/truth/stress_search.h"
+#include "eval/worker/truth/stress/stress_search.h"
 #include "eval/worker/truth/trial.h"
 
 namespace tilepilot::eval {

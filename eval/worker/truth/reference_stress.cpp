@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "eval/graph/input_numbers.h"
-#include "eval/worker/truth/error_scan.h"
+#include "eval/worker/truth/compare/error_scan.h"
 #include "eval/worker/truth/reference_side.h"
-#include "eval/worker/truth/weight_rows.h"
+#include "eval/worker/truth/stress/weight_rows.h"
 
 namespace tilepilot::eval {
 

@@ -12,10 +12,10 @@
 #include "eval/graph/input_numbers.h"
 #include "eval/torch/gpu.h"
 #include "eval/torch/span.h"
-#include "eval/worker/truth/digest.h"
-#include "eval/worker/truth/slice_check.h"
-#include "eval/worker/truth/transitions.h"
-#include "eval/worker/truth/weight_rows.h"
+#include "eval/worker/truth/compare/digest.h"
+#include "eval/worker/truth/compare/slice_check.h"
+#include "eval/worker/truth/stress/transitions.h"
+#include "eval/worker/truth/stress/weight_rows.h"
 
 namespace tilepilot::eval {
 

@@ -14,12 +14,12 @@
 #include "eval/graph/graph_uses.h"
 #include "eval/torch/replay.h"
 #include "eval/torch/sliced_replay.h"
-#include "eval/worker/truth/comparison.h"
+#include "eval/worker/truth/compare/comparison.h"
 #include "eval/worker/truth/number_places.h"
 #include "eval/worker/truth/other_graph.h"
 #include "eval/worker/truth/perturbation.h"
-#include "eval/worker/truth/stress.h"
-#include "eval/worker/truth/weight_sets.h"
+#include "eval/worker/truth/stress/stress.h"
+#include "eval/worker/truth/stress/weight_sets.h"
 
 namespace tilepilot::eval {
 

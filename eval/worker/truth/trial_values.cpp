@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "eval/torch/span.h"
-#include "eval/worker/truth/digest.h"
+#include "eval/worker/truth/compare/digest.h"
 #include "eval/worker/truth/trial.h"
 
 namespace tilepilot::eval {

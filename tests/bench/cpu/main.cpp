@@ -16,7 +16,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/runtime/kernel.h"
 #include "eval/torch/threads.h"
 #include "programs.h"

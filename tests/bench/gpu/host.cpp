@@ -11,7 +11,7 @@
 
 #include "compiler/diagnostics/render.h"
 #include "compiler/driver/compile.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/runtime/cuda/architecture.h"
 #include "compiler/runtime/cuda/nvrtc.h"
 #include "compiler/targets/cuda/codegen.h"

@@ -14,7 +14,7 @@
 
 #include "retrieval/corpus.h"
 #include "retrieval/database.h"
-#include "retrieval/stored_index.h"
+#include "retrieval/index/stored_index.h"
 #include "tests/retrieval/synthetic_programs.h"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/stage/tile/buffers/regions.h"
 #include "compiler/stage/tile/kernel/arguments.h"
 #include "compiler/stage/tile/kernel/builder.h"

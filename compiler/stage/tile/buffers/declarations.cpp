@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ir/one_symbol.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/stage/tile/kernel/builder.h"
 #include "compiler/stage/tile/kernel/expressions.h"
 

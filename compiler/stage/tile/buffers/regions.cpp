@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/stage/tile/kernel/builder.h"
 #include "compiler/stage/tile/kernel/expressions.h"
 #include "compiler/stage/tile/kernel/fold.h"

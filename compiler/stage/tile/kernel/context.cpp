@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/ir/outside.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::stage {
 

@@ -1,7 +1,7 @@
 // What programs say while they run: print, device_assert, and assert statements about run-time values.
 #include <fmt/format.h>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/stage/tile/buffers/regions.h"
 #include "compiler/stage/tile/kernel/builder.h"
 #include "compiler/stage/tile/kernel/debug.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/evaluation/integers.h"
 #include "compiler/stage/tile/buffers/buffers.h"

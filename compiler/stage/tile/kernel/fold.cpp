@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/ir/arithmetic.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::stage {

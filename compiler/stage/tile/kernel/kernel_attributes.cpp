@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/stage/python/objects/native.h"
 #include "compiler/stage/python/script.h"
 #include "compiler/stage/tile/library/dtypes.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/evaluation/integers.h"
 #include "compiler/stage/tile/kernel/arguments.h"

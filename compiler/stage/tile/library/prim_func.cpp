@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/stage/tile/buffers/buffers.h"
 #include "compiler/stage/tile/buffers/declarations.h"
 #include "compiler/stage/tile/kernel/builder.h"

@@ -2,7 +2,7 @@
 // text, and the model of tile sizes.
 #include <fmt/format.h>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/stage/python/containers/containers.h"
 #include "compiler/stage/python/objects/native.h"
 #include "compiler/stage/tile/library/jit.h"

@@ -1,7 +1,7 @@
 // Products of tiles.
 #include <fmt/format.h>
 
-#include "compiler/ir/spelling.h"
+#include "compiler/ir/text/spelling.h"
 #include "compiler/stage/tile/buffers/regions.h"
 #include "compiler/stage/tile/kernel/builder.h"
 #include "compiler/stage/tile/kernel/expressions.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "compiler/ir/bounds.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/visit.h"
 #include "compiler/stage/tile/buffers/buffers.h"
 #include "compiler/stage/tile/buffers/regions.h"

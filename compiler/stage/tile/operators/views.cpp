@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/stage/tile/buffers/buffers.h"
 #include "compiler/stage/tile/kernel/builder.h"
 #include "compiler/stage/tile/kernel/expressions.h"

@@ -1,6 +1,6 @@
 #include "compiler/targets/cpu/loops/load_hoisting.h"
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/visit.h"
 
 namespace tilepilot::targets::cpu {

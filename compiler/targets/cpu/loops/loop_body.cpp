@@ -1,6 +1,6 @@
 #include "compiler/targets/cpu/loops/loop_body.h"
 
-#include "compiler/passes/iteration_conflicts.h"
+#include "compiler/passes/iterations/iteration_conflicts.h"
 
 namespace tilepilot::targets::cpu {
 

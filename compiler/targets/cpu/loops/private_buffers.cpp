@@ -1,6 +1,6 @@
 #include "compiler/targets/cpu/loops/private_buffers.h"
 
-#include "compiler/passes/definite_assignment.h"
+#include "compiler/passes/iterations/definite_assignment.h"
 #include "compiler/targets/cpu/loops/loop_body.h"
 
 namespace tilepilot::targets::cpu {

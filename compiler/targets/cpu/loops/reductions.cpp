@@ -1,7 +1,7 @@
 #include "compiler/targets/cpu/loops/reductions.h"
 
-#include "compiler/ir/text.h"
-#include "compiler/passes/iteration_conflicts.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/passes/iterations/iteration_conflicts.h"
 #include "compiler/targets/c/expr.h"
 
 namespace tilepilot::targets::cpu {

@@ -1,6 +1,6 @@
 #include "compiler/targets/cpu/loops/transposed_loads.h"
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/targets/c/expr.h"
 #include "compiler/targets/cpu/loops/load_hoisting.h"
 

@@ -2,7 +2,7 @@
 
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::targets::cpu {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 
 namespace tilepilot::targets::cpu {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
-#include "compiler/passes/iteration_conflicts.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/passes/iterations/iteration_conflicts.h"
 
 namespace tilepilot::targets::gpu {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/ir/stmt.h"
-#include "compiler/passes/iteration_conflicts.h"
+#include "compiler/passes/iterations/iteration_conflicts.h"
 
 namespace tilepilot::targets::gpu {
 

@@ -8,7 +8,7 @@
 #include "compiler/ir/bounds.h"
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/targets/gpu/facts/dead_lets.h"
 #include "compiler/targets/gpu/facts/let_values.h"
 #include "compiler/targets/gpu/facts/statements.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/visit.h"
-#include "compiler/passes/static_index.h"
+#include "compiler/passes/algebra/static_index.h"
 
 namespace tilepilot::targets::gpu {
 

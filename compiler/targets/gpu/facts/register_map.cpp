@@ -4,7 +4,7 @@
 #include <map>
 #include <unordered_set>
 
-#include "compiler/passes/static_index.h"
+#include "compiler/passes/algebra/static_index.h"
 
 namespace tilepilot::targets::gpu {
 

@@ -9,7 +9,7 @@
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/layout/reshape.h"
-#include "compiler/passes/static_index.h"
+#include "compiler/passes/algebra/static_index.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/register_map.h"

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "compiler/passes/static_index.h"
+#include "compiler/passes/algebra/static_index.h"
 #include "compiler/targets/c/integer_facts.h"
 #include "compiler/targets/gpu/facts/loop_uses.h"
 #include "compiler/targets/gpu/layout/infer.h"

@@ -6,7 +6,7 @@
 
 #include "compiler/ir/visit.h"
 #include "compiler/passes/scans.h"
-#include "compiler/passes/thread_values.h"
+#include "compiler/passes/threads/thread_values.h"
 #include "compiler/targets/gpu/facts/statements.h"
 
 namespace tilepilot::targets::gpu {

@@ -7,7 +7,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/passes/iteration_conflicts.h"
+#include "compiler/passes/iterations/iteration_conflicts.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/layout/reduction_modes.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ir/search.h"
-#include "compiler/passes/static_index.h"
+#include "compiler/passes/algebra/static_index.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 #include "compiler/targets/gpu/facts/loop_uses.h"
 #include "compiler/targets/gpu/layout/shared_layouts.h"

@@ -6,7 +6,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/passes/static_index.h"
+#include "compiler/passes/algebra/static_index.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 #include "compiler/targets/gpu/facts/loop_body.h"
 #include "compiler/targets/gpu/facts/replicas.h"

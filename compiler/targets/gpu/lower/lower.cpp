@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "compiler/ir/search.h"
-#include "compiler/passes/thread_exchange.h"
+#include "compiler/passes/threads/thread_exchange.h"
 #include "compiler/targets/gpu/facts/register_map.h"
 #include "compiler/targets/gpu/layout/layout_conversions.h"
 #include "compiler/targets/gpu/lower/thread_reduction.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/layout/partition.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/loop_body.h"

@@ -7,7 +7,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/targets/gpu/facts/loop_body.h"
 #include "compiler/targets/gpu/lower/picked_vectors.h"
 #include "compiler/targets/gpu/lower/vectors.h"

@@ -7,7 +7,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/passes/iteration_variables.h"
+#include "compiler/passes/iterations/iteration_variables.h"
 #include "compiler/targets/gpu/facts/conflicting_updates.h"
 #include "compiler/targets/gpu/machine/machine.h"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "compiler/ir/search.h"
-#include "compiler/ir/text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/targets/gpu/facts/let_values.h"
 
 namespace tilepilot::targets::gpu {

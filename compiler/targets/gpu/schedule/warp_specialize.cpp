@@ -8,7 +8,7 @@
 #include "compiler/ir/cluster.h"
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/passes/thread_differences.h"
+#include "compiler/passes/threads/thread_differences.h"
 #include "compiler/targets/gpu/facts/dead_lets.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/layout/infer.h"

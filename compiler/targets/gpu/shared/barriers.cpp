@@ -5,7 +5,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/passes/thread_differences.h"
+#include "compiler/passes/threads/thread_differences.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
 #include "compiler/targets/gpu/facts/elements_apart.h"
 #include "compiler/targets/gpu/facts/let_values.h"

@@ -5,7 +5,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
-#include "compiler/passes/thread_differences.h"
+#include "compiler/passes/threads/thread_differences.h"
 
 namespace tilepilot::targets::gpu {
 
