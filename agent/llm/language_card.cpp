@@ -7,7 +7,7 @@
 
 #include "agent/llm/quotation.h"
 #include "compiler/stage/tile/operators/tables.h"
-#include "compiler/targets/c/expr.h"
+#include "compiler/targets/c/functions.h"
 
 namespace tilepilot::agent {
 namespace {

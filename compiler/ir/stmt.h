@@ -247,7 +247,7 @@ struct Concurrent {
 struct Check {
   Expr condition;
   std::string message;
-  // The program's word that it holds: targets need not look, and may build upon it (passes/assumptions.h).
+  // The program's word that it holds: targets need not look, and may build upon it (passes/algebra/assumptions.h).
   bool assumed = false;
 };
 // A line of text for the user: `message`, and a value that may be an element of a buffer.

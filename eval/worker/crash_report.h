@@ -21,7 +21,7 @@ class CrashReport {
   CrashReport(const CrashReport&) = delete;
 
   // Where the interpreter keeps the statement that runs.
-  stage::Breadcrumb* statement() { return &statement_; }
+  stage::StatementMarker* statement() { return &statement_; }
   // Kernels of the result say when they run; `hint` tells what helps. The report outlives them.
   std::unique_ptr<runtime::KernelBackend> watch(std::unique_ptr<runtime::KernelBackend> backend, std::string hint);
 
@@ -33,7 +33,7 @@ class CrashReport {
   struct Handlers;
 
   const SourceMap& sources_;
-  stage::Breadcrumb statement_;
+  stage::StatementMarker statement_;
   std::atomic<const std::string*> kernel_messages_ = nullptr;
   std::unique_ptr<Handlers> before_;
 

@@ -279,7 +279,7 @@ class ScriptRun {
     TorchHost host(host_options(gpu_));
     // Nobody waits for a script but the one who started it.
     stage::Interpreter interpreter(sources_, {.steps = std::numeric_limits<int64_t>::max()});
-    interpreter.set_breadcrumb(crash_.statement());
+    interpreter.set_statement_marker(crash_.statement());
     install(interpreter, host);
     // Importable, as in Python.
     auto main = interpreter.make_module(tree, options_.tune ? "tuned" : options_.profile ? "profiled" : "__main__");

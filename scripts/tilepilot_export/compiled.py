@@ -9,7 +9,7 @@ import time
 import torch
 
 from tilepilot_export.errors import ExportError, first_line
-from tilepilot_export.passage import pack, unpack
+from tilepilot_export.tensor_transfer import pack, unpack
 
 WARM_SECONDS = 10  # of calls, at most
 WARM_CALLS = 5  # compared with as many before

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 // What the policy says of `run`; empty: nothing.
 template <class Run>
 std::string complaint(AtenPolicy policy, const Run& run) {
-  stage::Breadcrumb place;
+  stage::StatementMarker place;
   place.file = 0;
   place.offset = 17;
   AtenWatch watch(policy, place);

@@ -55,8 +55,8 @@ std::string in_octal(double number) {
 
 // A script that says, where the judge looks, that a kernel is being compiled since `since`.
 std::string compiling(double since) {
-  SharedCrumb crumb;
-  const auto offset = reinterpret_cast<char*>(&crumb.compiling_since) - reinterpret_cast<char*>(&crumb);
+  CrashMarker marker;
+  const auto offset = reinterpret_cast<char*>(&marker.compiling_since) - reinterpret_cast<char*>(&marker);
   return fmt::format("printf '{}' | dd of=/proc/self/fd/4 bs=1 seek={} conv=notrunc 2>/dev/null; ", in_octal(since),
                      offset);
 }
@@ -162,8 +162,8 @@ std::string printed(ForkServer& server, const std::string& source) {
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const Descriptor output(ends[0]);
   Descriptor write_end(ends[1]);
-  const CrumbPage crumb;
-  auto process = server.fork({crumb.descriptor()}, write_end.number());
+  const CrashMarkerPage marker;
+  auto process = server.fork({marker.descriptor()}, write_end.number());
   { Descriptor closed = std::move(write_end); }
   if (!process) return "no process";
   const nlohmann::json none = nlohmann::json::array();
@@ -210,8 +210,8 @@ TEST(ForkedCandidate, HoldsNothingOfTheServersOrTheJudges) {
   auto server = ForkServer::start(kWorker, 1);
   unsetenv("TILEPILOT_API_KEY");
   ASSERT_TRUE(server.ok());
-  const CrumbPage crumb;
-  auto process = (*server)->fork({crumb.descriptor()}, STDERR_FILENO);
+  const CrashMarkerPage marker;
+  auto process = (*server)->fork({marker.descriptor()}, STDERR_FILENO);
   ASSERT_TRUE(process);
   process->wire().send({{"op", "rest"}});
   ASSERT_TRUE(process->wire().receive(60));

@@ -228,21 +228,21 @@ class QuietBackend final : public runtime::KernelBackend {
 class WatchedLaunch : public ::testing::Test {
  protected:
   Status launch() {
-    auto backend = watch(std::make_unique<QuietBackend>(), log_, crumb_);
+    auto backend = watch(std::make_unique<QuietBackend>(), log_, marker_);
     ir::Program program;
     program.name = "softmax";
     DiagnosticList warnings;
     return (*backend->compile(program, warnings))->launch({}, {}, Span{0, 4, 9});
   }
   LaunchLog log_;
-  SharedCrumb crumb_;
+  CrashMarker marker_;
 };
 
 TEST_F(WatchedLaunch, IsToldOfTheKernelsOwnFault) {
   const int before = QuietKernel::launches;
   log_.wait = [&]() -> Status {
     if (QuietKernel::launches == before) return {};
-    EXPECT_STREQ(crumb_.kernel, "softmax");  // that it hangs would be known, too
+    EXPECT_STREQ(marker_.kernel, "softmax");  // that it hangs would be known, too
     return Status(make_error(DiagnosticKind::device_failed, {}, "CUDA error: an illegal memory access"));
   };
   auto status = launch();

@@ -66,7 +66,7 @@ ThreadDifferences::ThreadDifferences(const Kernel& kernel) {
       [](const Expr&) {});
   do {
     grown_ = false;
-    spread(kernel.body, false);
+    propagate(kernel.body, false);
   } while (grown_);
 }
 
@@ -120,14 +120,14 @@ bool ThreadDifferences::divides(const Stmt& s) const {
 }
 
 // `apart`: not all threads are here.
-void ThreadDifferences::spread(const Stmt& s, bool apart) {
-  spread_here(s, apart);
+void ThreadDifferences::propagate(const Stmt& s, bool apart) {
+  propagate_here(s, apart);
   apart |= divides(s);
   if (apart && is_jump(s)) grown_ |= jumps_.insert(s.get()).second;
-  for (const Stmt& child : bodies(s)) spread(child, apart);
+  for (const Stmt& child : bodies(s)) propagate(child, apart);
 }
 
-void ThreadDifferences::spread_here(const Stmt& s, bool apart) {
+void ThreadDifferences::propagate_here(const Stmt& s, bool apart) {
   if (const auto* n = as<Let>(s)) {
     if (differs(n->value)) grown_ |= vars_.insert(n->var.get()).second;
   } else if (const auto* n = as<Store>(s)) {

@@ -33,8 +33,8 @@ class ThreadDifferences {
   void note_collective(const ir::Stmt& s);
   // A break or continue of the loop around `s` is one that not all threads take.
   bool leaves_apart(const ir::Stmt& s) const;
-  void spread(const ir::Stmt& s, bool apart);
-  void spread_here(const ir::Stmt& s, bool apart);
+  void propagate(const ir::Stmt& s, bool apart);
+  void propagate_here(const ir::Stmt& s, bool apart);
 
   bool grown_ = false;
   std::unordered_set<const ir::BufferData*> tiles_;  // tile operators and parallel loops use them

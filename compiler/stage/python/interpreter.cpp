@@ -39,7 +39,10 @@ void Interpreter::note_call(Diagnostic& diagnostic, const Frame& frame) {
 }
 
 Interpreter::Interpreter(SourceMap& sources, Limits limits)
-    : sources_(sources), limits_(limits), breadcrumb_(&own_breadcrumb_), core_(std::make_unique<Core>(*this)) {
+    : sources_(sources),
+      limits_(limits),
+      statement_marker_(&own_statement_marker_),
+      core_(std::make_unique<Core>(*this)) {
   print_ = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); };
   print_error_ = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); };
   install_types(*this, *core_);
@@ -162,13 +165,13 @@ Result<Value> Interpreter::run_function(FunctionObject& function, std::vector<Va
     return Value(std::move(made));
   }
   // What the caller's statement goes on to do is its own again.
-  const int32_t file = breadcrumb_->file;
-  const uint32_t offset = breadcrumb_->offset;
+  const int32_t file = statement_marker_->file;
+  const uint32_t offset = statement_marker_->offset;
   frames_.push_back({function.name, call_span});
   auto result = run_body(*this, function, std::move(parameters));
   frames_.pop_back();
-  breadcrumb_->file = file;
-  breadcrumb_->offset = offset;
+  statement_marker_->file = file;
+  statement_marker_->offset = offset;
   if (!core_->left.empty()) TRY(core_->end_left_generators());
   if (result.ok()) return result;
   Error error = std::move(result).take_error();

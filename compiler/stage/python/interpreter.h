@@ -79,7 +79,7 @@ class Staging {
 
 // Where the program is, for crash reports: written before every statement, and after every call. May point into shared
 // memory.
-struct Breadcrumb {
+struct StatementMarker {
   volatile int32_t file = -1;
   volatile uint32_t offset = 0;
 };
@@ -185,7 +185,7 @@ class Interpreter {
     Staging* previous_;
   };
 
-  void set_breadcrumb(Breadcrumb* breadcrumb) { breadcrumb_ = breadcrumb; }
+  void set_statement_marker(StatementMarker* marker) { statement_marker_ = marker; }
   // Where print() goes, and what is meant for standard error; default: standard output and standard error.
   void set_print(std::function<void(const std::string&)> print) { print_ = std::move(print); }
   void set_print_error(std::function<void(const std::string&)> print) { print_error_ = std::move(print); }
@@ -213,8 +213,8 @@ class Interpreter {
   Namespace builtins_;
   std::vector<Frame> frames_;
   Staging* staging_ = nullptr;
-  Breadcrumb* breadcrumb_ = nullptr;
-  Breadcrumb own_breadcrumb_;
+  StatementMarker* statement_marker_ = nullptr;
+  StatementMarker own_statement_marker_;
   std::function<void(const std::string&)> print_;
   std::function<void(const std::string&)> print_error_;
   int64_t steps_ = 0;

@@ -154,7 +154,7 @@ std::string bounds_condition(Context& context, const ir::Buffer& buffer, const s
   return fmt::format("{}", fmt::join(conditions, " && "));
 }
 
-bool fails_outside(const Context& context, const ir::Buffer& buffer) {
+bool fails_out_of_bounds(const Context& context, const ir::Buffer& buffer) {
   return context.checks_tiles && buffer->scope != ir::Scope::global;
 }
 

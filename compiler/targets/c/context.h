@@ -172,6 +172,6 @@ bool may_leave(const Context& context, const ir::Buffer& buffer, const std::vect
 // The condition under which an access is in bounds; empty if it always is.
 std::string bounds_condition(Context& context, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices);
 // Whether an access that is not in bounds ends the launch, rather than being left out.
-bool fails_outside(const Context& context, const ir::Buffer& buffer);
+bool fails_out_of_bounds(const Context& context, const ir::Buffer& buffer);
 
 }  // namespace tilepilot::targets::c

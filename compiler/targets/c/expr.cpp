@@ -7,6 +7,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/ir/visit.h"
 #include "compiler/passes/algebra/fold.h"
+#include "compiler/targets/c/functions.h"
 
 namespace tilepilot::targets::c {
 namespace {
@@ -84,48 +85,6 @@ const Operator& info(BinaryOp op) {
 }
 bool is_comparison(BinaryOp op) { return info(op).precedence == kEqual || info(op).precedence == kCompare; }
 
-constexpr std::pair<MathFn, std::string_view> kFunctions[] = {
-    {MathFn::exp, "exp_of"},         {MathFn::exp2, "exp2_of"},         {MathFn::exp10, "exp10_of"},
-    {MathFn::log, "log_of"},         {MathFn::log2, "log2_of"},         {MathFn::log10, "log10_of"},
-    {MathFn::log1p, "log1p_of"},     {MathFn::sqrt, "sqrt_of"},         {MathFn::rsqrt, "rsqrt_of"},
-    {MathFn::sin, "sin_of"},         {MathFn::cos, "cos_of"},           {MathFn::tan, "tan_of"},
-    {MathFn::sinh, "sinh_of"},       {MathFn::cosh, "cosh_of"},         {MathFn::tanh, "tanh_of"},
-    {MathFn::asin, "asin_of"},       {MathFn::acos, "acos_of"},         {MathFn::atan, "atan_of"},
-    {MathFn::asinh, "asinh_of"},     {MathFn::acosh, "acosh_of"},       {MathFn::atanh, "atanh_of"},
-    {MathFn::erf, "erf_of"},         {MathFn::sigmoid, "sigmoid_of"},   {MathFn::abs, "abs_of"},
-    {MathFn::floor, "floor_of"},     {MathFn::ceil, "ceil_of"},         {MathFn::round, "rint_of"},
-    {MathFn::trunc, "trunc_of"},     {MathFn::isnan, "is_nan"},         {MathFn::isinf, "is_inf"},
-    {MathFn::isfinite, "is_finite"}, {MathFn::popcount, "popcount_of"}, {MathFn::leading_zeros, "leading_zeros_of"},
-};
-std::string_view function_name(MathFn function) {
-  for (const auto& [key, name] : kFunctions)
-    if (key == function) return name;
-  __builtin_unreachable();
-}
-// Of those the prelude has a fast form for float32, whose name begins with `fast_`.
-constexpr MathFn kFastFunctions[] = {MathFn::exp,   MathFn::exp2, MathFn::exp10,  MathFn::log, MathFn::log2,
-                                     MathFn::log10, MathFn::sqrt, MathFn::rsqrt,  MathFn::sin, MathFn::cos,
-                                     MathFn::tan,   MathFn::tanh, MathFn::sigmoid};
-// Functions that math.h.in of the prelude leaves to the C library, in float and in double.
-constexpr MathFn kLibraryFunctions[] = {MathFn::sinh, MathFn::cosh,  MathFn::asin,  MathFn::acos,
-                                        MathFn::atan, MathFn::asinh, MathFn::acosh, MathFn::atanh};
-constexpr MathFn kLibraryFunctionsOfDouble[] = {MathFn::exp,   MathFn::exp2,  MathFn::exp10,  MathFn::log, MathFn::log2,
-                                                MathFn::log10, MathFn::log1p, MathFn::sin,    MathFn::cos, MathFn::tan,
-                                                MathFn::tanh,  MathFn::erf,   MathFn::sigmoid};
-constexpr BinaryOp kLibraryOperators[] = {BinaryOp::pow,   BinaryOp::atan2,     BinaryOp::hypot,
-                                          BinaryOp::ldexp, BinaryOp::nextafter, BinaryOp::fmod};
-template <class T, size_t n>
-bool is_among(const T (&all)[n], T one) {
-  return std::find(std::begin(all), std::end(all), one) != std::end(all);
-}
-
-// Functions whose result needs no rounding: it is a value of the type already.
-bool is_exact(MathFn function) {
-  return function == MathFn::abs || function == MathFn::floor || function == MathFn::ceil ||
-         function == MathFn::round || function == MathFn::trunc || function == MathFn::isnan ||
-         function == MathFn::isinf || function == MathFn::isfinite;
-}
-
 bool is_narrow(DType type) { return type.is_int() && type.bits < 32; }
 bool is_small_integer(DType type) { return type.is_int() && type.is_nibble(); }
 
@@ -169,32 +128,32 @@ class ValueEmitter {
 
   Code raw(const Expr& expr) {
     count(expr);
-    return std::visit(
-        ir::overloaded{
-            [&](const ir::IntImm& imm) { return literal(integer_literal(imm.value, expr->type)); },
-            [&](const ir::FloatImm& imm) { return literal(float_literal(imm.value, expr->type)); },
-            [&](const ir::VarRef& ref) { return variable(ref.var); },
-            [&](const ir::Load& node) { return load(expr, node); },
-            [&](const ir::Unary& node) { return unary(node, expr->type); },
-            [&](const ir::Binary& node) {
-              note_library_operator(expr, node);
-              return is_quick(expr) ? quick(node) : binary(node, expr->type);
-            },
-            [&](const ir::Math& node) {
-              note_library_function(expr, node);
-              std::string argument = value(node.argument).text;
-              // A function for any type takes the type of its argument.
-              if (is_small_integer(node.argument->type))
-                argument = fmt::format("{}({})", computed_type(node.argument->type), argument);
-              const bool fast = is_fast(node.argument->type) && is_among(kFastFunctions, node.function);
-              Code code{fmt::format("{}{}({})", fast ? "fast_" : "", function_name(node.function), argument)};
-              return is_small_integer(expr->type) ? narrow(std::move(code), expr->type) : code;
-            },
-            [&](const ir::Select& node) { return select(node); },
-            [&](const ir::Cast& node) { return cast(node.value, expr->type); },
-            [&](const ir::Reinterpret& node) { return reinterpret(node.value, expr->type); },
-        },
-        expr->node);
+    return std::visit(ir::overloaded{
+                          [&](const ir::IntImm& imm) { return literal(integer_literal(imm.value, expr->type)); },
+                          [&](const ir::FloatImm& imm) { return literal(float_literal(imm.value, expr->type)); },
+                          [&](const ir::VarRef& ref) { return variable(ref.var); },
+                          [&](const ir::Load& node) { return load(expr, node); },
+                          [&](const ir::Unary& node) { return unary(node, expr->type); },
+                          [&](const ir::Binary& node) {
+                            note_library_operator(expr, node);
+                            return is_quick(expr) ? quick(node) : binary(node, expr->type);
+                          },
+                          [&](const ir::Math& node) {
+                            note_library_function(expr, node);
+                            std::string argument = value(node.argument).text;
+                            // A function for any type takes the type of its argument.
+                            if (is_small_integer(node.argument->type))
+                              argument = fmt::format("{}({})", computed_type(node.argument->type), argument);
+                            const MathFunction& function = function_of(node.function);
+                            const bool fast = is_fast(node.argument->type) && function.has_fast_form;
+                            Code code{fmt::format("{}{}({})", fast ? "fast_" : "", function.name, argument)};
+                            return is_small_integer(expr->type) ? narrow(std::move(code), expr->type) : code;
+                          },
+                          [&](const ir::Select& node) { return select(node); },
+                          [&](const ir::Cast& node) { return cast(node.value, expr->type); },
+                          [&](const ir::Reinterpret& node) { return reinterpret(node.value, expr->type); },
+                      },
+                      expr->node);
   }
 
   std::string element(const Expr& expr) {
@@ -273,14 +232,14 @@ class ValueEmitter {
 
   void note_library_operator(const Expr& expr, const ir::Binary& node) {
     if (is_simple_power(node)) return;
-    if (node.left->type.is_float() && is_among(kLibraryOperators, node.op))
+    if (node.left->type.is_float() && is_call(node.op))
       context_.note_scalar({expr->span, fmt::format("`{}`", ir::to_string(node.op)), kCalled});
   }
 
   void note_library_function(const Expr& expr, const ir::Math& node) {
     const DType type = node.argument->type;
     const bool is_double = type.is_float() && type.bits == 64;
-    if (is_among(kLibraryFunctions, node.function) || (is_double && is_among(kLibraryFunctionsOfDouble, node.function)))
+    if (is_double ? function_of(node.function).is_call_of_doubles : function_of(node.function).is_call)
       context_.note_scalar({expr->span, fmt::format("`{}`", ir::to_string(node.function)), kCalled});
   }
 
@@ -296,7 +255,7 @@ class ValueEmitter {
     return std::visit(ir::overloaded{
                           [&](const ir::Unary&) { return powers; },
                           [](const ir::Binary& node) { return node.op != BinaryOp::min && node.op != BinaryOp::max; },
-                          [&](const ir::Math& node) { return powers || !is_exact(node.function); },
+                          [&](const ir::Math& node) { return powers || !function_of(node.function).is_exact; },
                           [&](const ir::Cast& node) { return powers || !node.value->type.is_bool(); },
                           [](const auto&) { return false; },
                       },
@@ -324,7 +283,7 @@ class ValueEmitter {
       const std::string found = fmt::format("load_if({}, &{})", condition, place(context_, node.buffer, node.indices));
       return {expr->type.is_small_float() ? "to_float(" + found + ")" : found};
     }
-    if (fails_outside(context_, node.buffer))
+    if (fails_out_of_bounds(context_, node.buffer))
       return {fmt::format("{} ? {} : fail_load<{}>(events, {})", condition, code.text, type,
                           context_.add_tile_check(node.buffer, expr->span)),
               kTernary};
@@ -418,8 +377,7 @@ class ValueEmitter {
     bool is_safe = true;
     ir::walk(expr, [&](const Expr& part) {
       if (const auto* load = std::get_if<ir::Load>(&part->node)) is_safe = is_safe && is_inside(part, *load);
-      if (const auto* node = std::get_if<ir::Binary>(&part->node))
-        is_safe = is_safe && !is_among(kLibraryOperators, node->op);
+      if (const auto* node = std::get_if<ir::Binary>(&part->node)) is_safe = is_safe && !is_call(node->op);
       is_safe = is_safe && !std::holds_alternative<ir::Math>(part->node);
     });
     return is_safe;
@@ -560,13 +518,6 @@ class ValueEmitter {
 };
 
 }  // namespace
-
-std::vector<std::string_view> library_names() {
-  std::vector<std::string_view> names;
-  for (const MathFn function : kLibraryFunctions) names.push_back(ir::to_string(function));
-  for (const BinaryOp op : kLibraryOperators) names.push_back(ir::to_string(op));
-  return names;
-}
 
 std::string value(Context& context, const Expr& expr) { return ValueEmitter(context).value(expr).text; }
 std::string element(Context& context, const Expr& expr) { return ValueEmitter(context).element(expr); }

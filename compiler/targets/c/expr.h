@@ -3,17 +3,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "compiler/ir/expr.h"
 #include "compiler/targets/c/context.h"
 
 namespace tilepilot::targets::c {
-
-// Names of functions and operators of float32 that are calls of the C library for each element, which no vector loop
-// has: "sinh", "pow".
-std::vector<std::string_view> library_names();
 
 // The value, in the type's computed form (bool for booleans).
 std::string value(Context& context, const ir::Expr& expr);

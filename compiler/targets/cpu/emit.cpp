@@ -100,7 +100,7 @@ void emit_store(c::Context& context, const ir::Stmt& stmt, const ir::Store& stor
   }
   const std::string target = place(context, store.buffer, store.indices);
   std::string condition = write_condition(context, stmt, store.buffer, store.indices), otherwise;
-  if (!condition.empty() && fails_outside(context, store.buffer))
+  if (!condition.empty() && fails_out_of_bounds(context, store.buffer))
     otherwise = fmt::format(" else fail_check(events, {});", context.add_tile_check(store.buffer, stmt->span));
   if (!condition.empty()) condition = "if (" + condition + ") ";
   context.body.line("{}{} = {};{}", condition, target, element(context, store.value), otherwise);
@@ -120,7 +120,7 @@ void emit_atomic(c::Context& context, const ir::Stmt& stmt, const ir::Atomic& at
     call = fmt::format("{}<{}>({}, {})", is_global ? "atomic_update" : "plain_update",
                        kAtomicUpdates[static_cast<size_t>(atomic.op)], place, value(context, atomic.value));
   const std::string condition = write_condition(context, stmt, buffer, atomic.element.start);
-  const bool fails = !condition.empty() && fails_outside(context, buffer);
+  const bool fails = !condition.empty() && fails_out_of_bounds(context, buffer);
   const int64_t number = fails ? context.add_tile_check(buffer, stmt->span) : 0;
   if (!atomic.previous) {
     context.body.line("{}{};{}", condition.empty() ? "" : "if (" + condition + ") ", call,

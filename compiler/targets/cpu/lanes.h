@@ -1,7 +1,7 @@
 // Parallel loops with serial loops inside, as vector code. Iterations of a parallel loop are independent, so serial
 // loops that all of them take the same way go outside, and a chunk of iterations (lanes) does each statement before the
-// next: the loop fission of MCUDA (see passes/thread_regions.h), which here ends at serial loops too. What a lane keeps
-// in a buffer of its own then stays in vector registers.
+// next: the loop fission of MCUDA (see passes/threads/thread_regions.h), which here ends at serial loops too. What a
+// lane keeps in a buffer of its own then stays in vector registers.
 #pragma once
 
 #include "compiler/targets/cpu/loops/lane_plan.h"

@@ -90,7 +90,7 @@ bool aten_lists(const std::string_view (&names)[N], std::string_view name) {
 // LibTorch's callbacks are plain functions. What they find, for the thread that watches.
 struct AtenRecord {
   AtenPolicy policy = AtenPolicy::any;
-  const stage::Breadcrumb* place = nullptr;
+  const stage::StatementMarker* place = nullptr;
   int inside = 0;  // operators under way below one that was judged
   std::string offender;
   Span at;
@@ -151,7 +151,7 @@ AtenWork aten_work(std::string_view name) {
   return aten_lists(kAtenComposites, name) ? AtenWork::composite : AtenWork::computes;
 }
 
-AtenWatch::AtenWatch(AtenPolicy policy, const stage::Breadcrumb& place) : policy_(policy) {
+AtenWatch::AtenWatch(AtenPolicy policy, const stage::StatementMarker& place) : policy_(policy) {
   if (policy == AtenPolicy::hybrid || policy == AtenPolicy::any) return;
   aten_record = {policy, &place, 0, {}, {}};
   callback_ = at::addThreadLocalCallback(

@@ -28,7 +28,7 @@ AtenWork aten_work(std::string_view name);
 class AtenWatch {
  public:
   // `place`: where the program is, moved on by the interpreter.
-  AtenWatch(AtenPolicy policy, const stage::Breadcrumb& place);
+  AtenWatch(AtenPolicy policy, const stage::StatementMarker& place);
   ~AtenWatch();
   AtenWatch(const AtenWatch&) = delete;
 

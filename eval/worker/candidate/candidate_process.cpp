@@ -28,7 +28,7 @@
 #include "eval/worker/candidate/candidate_calls.h"
 #include "eval/worker/candidate/candidate_program.h"
 #include "eval/worker/candidate/fresh_memory.h"
-#include "eval/worker/tensor_passage.h"
+#include "eval/worker/tensor_transfer.h"
 #include "eval/worker/truth/compare/digest.h"
 
 namespace tilepilot::eval {
@@ -75,8 +75,8 @@ void limit_resources(int64_t memory_bytes) {
 
 class CandidateServer {
  public:
-  CandidateServer(Wire& wire, SharedCrumb& crumb, bool in_namespaces)
-      : wire_(wire), crumb_(crumb), in_namespaces_(in_namespaces) {}
+  CandidateServer(Wire& wire, CrashMarker& marker, bool in_namespaces)
+      : wire_(wire), marker_(marker), in_namespaces_(in_namespaces) {}
 
   void serve() {
     while (auto message = wire_.receive()) {
@@ -162,7 +162,7 @@ class CandidateServer {
                              .compiler_socket = {},
                              .aten = parse_aten_policy(body.at("aten").get<std::string>()).value_or(AtenPolicy::none)};
     if (fcntl(kCompilerSocket, F_GETFD) >= 0) options.compiler_socket = kCompilerSocket;
-    program_ = std::make_unique<CandidateProgram>(std::move(options), crumb_);
+    program_ = std::make_unique<CandidateProgram>(std::move(options), marker_);
     if (auto opened = program_->open(); !opened.ok()) return failure(opened.error());
     if (uses_gpu) confine_candidate(false, true, {libtorch_packages()});
     if (uses_gpu) limit_gpu_memory(body.at("gpu_limit_bytes"));
@@ -328,24 +328,26 @@ class CandidateServer {
   }
 
   bool send_tensors(json answer, const std::vector<at::Tensor>& tensors) {
-    auto packed = pack_tensors(tensors, passage(Direction::from_candidate));
+    auto packed = pack_tensors(tensors, tensor_transfer(Direction::from_candidate));
     if (!packed.ok()) return wire_.send(failure(Outcome::out_of_memory, packed.error().message));
     answer["tensors"] = packed->description;
     return wire_.send(answer, packed->descriptors());
   }
 
-  Passage passage(Direction direction) const { return {direction, program_->gpu(), program_->device(), most_bytes_}; }
+  TensorTransfer tensor_transfer(Direction direction) const {
+    return {direction, program_->gpu(), program_->device(), most_bytes_};
+  }
   // Of what has more elements than the judge takes, the form alone: to look at all of them is to have memory for them.
   std::string digest_within_limit(const at::Tensor& tensor) const {
     const int64_t bytes = bytes_of_elements(tensor);
     return bytes > most_bytes_ ? fmt::format("{} bytes", bytes) : digest_of(tensor);
   }
   Result<std::vector<at::Tensor>> received_tensors(const Message& message) const {
-    return unpack_tensors(message.body.at("tensors"), message.descriptors, passage(Direction::to_candidate));
+    return unpack_tensors(message.body.at("tensors"), message.descriptors, tensor_transfer(Direction::to_candidate));
   }
 
   Wire& wire_;
-  SharedCrumb& crumb_;
+  CrashMarker& marker_;
   bool in_namespaces_;
   int64_t most_bytes_ = INT64_MAX;  // of the tensors of an answer
   std::unique_ptr<CandidateProgram> program_;
@@ -366,10 +368,10 @@ int run_candidate(bool in_namespaces) {
   std::set_new_handler(out_of_memory);
   install_fresh_memory();
   set_fresh_memory(FreshMemory::pooled);
-  CrumbPage crumb{Descriptor(kFirstInherited)};
-  if (!crumb.get()) return kOutOfMemoryExit;
+  CrashMarkerPage marker{Descriptor(kFirstInherited)};
+  if (!marker.get()) return kOutOfMemoryExit;
   Wire wire{Descriptor(kWorkerSocket)};
-  CandidateServer(wire, *crumb.get(), in_namespaces).serve();
+  CandidateServer(wire, *marker.get(), in_namespaces).serve();
   // Kernels may have damaged the heap: no destructor of LibTorch's runs on it.
   _exit(0);
 }

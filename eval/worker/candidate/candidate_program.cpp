@@ -51,14 +51,14 @@ class OnProcessor {
 
 }  // namespace
 
-CandidateProgram::CandidateProgram(CandidateOptions options, SharedCrumb& crumb)
-    : options_(std::move(options)), crumb_(crumb), interpreter_(sources_) {}
+CandidateProgram::CandidateProgram(CandidateOptions options, CrashMarker& marker)
+    : options_(std::move(options)), marker_(marker), interpreter_(sources_) {}
 
 // Waiting for the driver and for libraries to be loaded is not the candidate's time.
 Status CandidateProgram::open() {
-  crumb_.compiling_since = monotonic_seconds();
+  marker_.compiling_since = monotonic_seconds();
   auto opened = open_backend();
-  crumb_.compiled = crumb_.compiled + monotonic_seconds() - crumb_.compiling_since.exchange(0);
+  marker_.compiled = marker_.compiled + monotonic_seconds() - marker_.compiling_since.exchange(0);
   return opened;
 }
 
@@ -80,13 +80,13 @@ Status CandidateProgram::open_backend() {
   if (const auto socket = options_.compiler_socket)
     log_.tell_foreign = [socket] { untrusted::tell_foreign_source(*socket); };
   profiled_ = {nullptr, target.target, &sources_, at::get_num_threads()};
-  backend_ = observe(watch(std::move(target.kernels), log_, crumb_), profiled_);
+  backend_ = observe(watch(std::move(target.kernels), log_, marker_), profiled_);
   host_.install(interpreter_);
   stage::TileOptions tile;
   tile.backend = backend_.get();
   tile.host = &host_.tensors();
   stage::install_tile_language(interpreter_, std::move(tile));
-  interpreter_.set_breadcrumb(&crumb_.at);
+  interpreter_.set_statement_marker(&marker_.at);
   interpreter_.set_print([](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); });
   return {};
 }
@@ -94,7 +94,7 @@ Status CandidateProgram::open_backend() {
 PartRecorder& CandidateProgram::recorder() {
   if (!recorder_) {
     recorder_ = std::make_unique<PartRecorder>(device_);
-    recorder_->knows_lines(sources_, crumb_.at);
+    recorder_->knows_lines(sources_, marker_.at);
     profiled_.recorder = recorder_.get();
   }
   return *recorder_;
@@ -200,7 +200,7 @@ stage::CallArgs CandidateProgram::arguments(const GraphArgument& arguments, cons
 }
 
 Result<Value> CandidateProgram::call(const stage::CallArgs& arguments) {
-  AtenWatch watch(options_.aten, crumb_.at);
+  AtenWatch watch(options_.aten, marker_.at);
   // Where launches are looked at, too: what one writes may stand there already, of an operator that was undone.
   const bool fills = log_.ghost != Ghost::none || log_.looks || log_.fills;
   if (auto* memory = host_.state().call_memory()) memory->begin(fills ? fill_with_random_bytes : CallMemory::Fill());

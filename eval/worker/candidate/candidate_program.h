@@ -41,7 +41,7 @@ struct ForwardResult {
 
 class CandidateProgram {
  public:
-  CandidateProgram(CandidateOptions options, SharedCrumb& crumb);
+  CandidateProgram(CandidateOptions options, CrashMarker& marker);
 
   // Gets ready for its target. Errors: those of open_target.
   Status open();
@@ -88,7 +88,7 @@ class CandidateProgram {
 
   CandidateOptions options_;
   SourceMap sources_;
-  SharedCrumb& crumb_;
+  CrashMarker& marker_;
   LaunchLog log_;
   std::unique_ptr<PartRecorder> recorder_;
   Profiled profiled_;

@@ -101,7 +101,7 @@ class ModelExport {
   std::unique_ptr<runtime::KernelBackend> backend_ = tracing_backend(trace_);
   TorchHost host_{{.device = "cpu", .shows_cuda = true, .is_script = true}};
   std::unique_ptr<stage::TensorHost> tensors_ = keeping_host(host_.tensors(), trace_);
-  stage::Breadcrumb place_;
+  stage::StatementMarker place_;
   stage::Interpreter interpreter_;
   std::vector<Value> kept_;  // of the first call, until the second one has ended
   std::vector<std::string> constants_;
@@ -119,7 +119,7 @@ class ModelExport {
   void install() {
     interpreter_.set_print([](const std::string&) {});
     interpreter_.set_print_error([](const std::string&) {});
-    interpreter_.set_breadcrumb(&place_);
+    interpreter_.set_statement_marker(&place_);
     host_.install(interpreter_);
     stage::Script script{request_.file, {}, torch_modules()};
     for (const stage::EmbeddedModule& module : stage::tile_modules()) script.modules.push_back(module);

@@ -36,13 +36,13 @@ Result<std::unique_ptr<CandidateLink>> CandidateLink::start(const CandidateLaunc
   link->gpu_ = launch.gpu;
   link->device_ = launch.device;
   link->most_bytes_ = launch.most_bytes;
-  link->crumb_ = std::make_unique<CrumbPage>();
-  if (!link->crumb_->get()) {
+  link->marker_ = std::make_unique<CrashMarkerPage>();
+  if (!link->marker_->get()) {
     return make_error(DiagnosticKind::worker_unavailable, {}, "there is no memory for a candidate's process");
   }
   const Descriptor compiler =
       launch.broker ? launch.broker->connect({launch.cache, launch.cuda_folders}) : Descriptor();
-  std::vector<int> descriptors = {link->crumb_->descriptor()};
+  std::vector<int> descriptors = {link->marker_->descriptor()};
   if (compiler.number() >= 0) descriptors.push_back(compiler.number());
   link->output_ = std::make_unique<OutputTap>(STDERR_FILENO);
   // LibTorch and the driver promise nothing of CUDA in a process that was forked after they were loaded.
@@ -57,7 +57,7 @@ Result<std::unique_ptr<CandidateLink>> CandidateLink::start(const CandidateLaunc
 std::optional<Message> CandidateLink::ask(const nlohmann::json& request) { return exchange(request, {}); }
 
 std::optional<Message> CandidateLink::ask(const nlohmann::json& request, const std::vector<at::Tensor>& tensors) {
-  auto packed = pack_tensors(tensors, passage(Direction::to_candidate));
+  auto packed = pack_tensors(tensors, tensor_transfer(Direction::to_candidate));
   if (packed.ok()) return ask(request, *packed);
   failure_.outcome = Outcome::worker_failed;
   failure_.detail = packed.error().message;
@@ -71,7 +71,7 @@ std::optional<Message> CandidateLink::ask(const nlohmann::json& request, const P
 }
 
 Result<std::vector<at::Tensor>> CandidateLink::tensors_of(const Message& answer) const {
-  return unpack_tensors(answer.body.at("tensors"), answer.descriptors, passage(Direction::from_candidate));
+  return unpack_tensors(answer.body.at("tensors"), answer.descriptors, tensor_transfer(Direction::from_candidate));
 }
 
 std::optional<Message> CandidateLink::exchange(const nlohmann::json& body, const std::vector<int>& descriptors) {
@@ -116,31 +116,31 @@ CandidateLink::Usage CandidateLink::usage() const { return {process_->cpu_second
 
 // For how long the candidate has had others to wait for.
 double CandidateLink::spared_seconds() const {
-  const SharedCrumb& crumb = *crumb_->get();  // which the process may fill with anything
-  const double since = crumb.compiling_since, compiled = crumb.compiled, now = monotonic_seconds();
+  const CrashMarker& marker = *marker_->get();  // which the process may fill with anything
+  const double since = marker.compiling_since, compiled = marker.compiled, now = monotonic_seconds();
   const double compiling = compiled + (since > 0 && since < now ? now - since : 0);
   return process_->queued_seconds() + (std::isfinite(compiling) ? compiling : 0);
 }
 
 double CandidateLink::compiling_seconds() const {
-  const double compiled = crumb_->get()->compiled;
+  const double compiled = marker_->get()->compiled;
   return std::isfinite(compiled) ? std::clamp(compiled, 0.0, seconds_) : 0;
 }
 
 // " in kernel `softmax`, line 12"
 std::string CandidateLink::place() const {
-  auto& crumb = *crumb_->get();
+  auto& marker = *marker_->get();
   std::string text;
-  if (crumb.kernel[0] != '\0') {
+  if (marker.kernel[0] != '\0') {
     text = fmt::format(" in the generated kernel `{}`",
-                       printable({crumb.kernel, strnlen(crumb.kernel, sizeof(crumb.kernel))}));
+                       printable({marker.kernel, strnlen(marker.kernel, sizeof(marker.kernel))}));
   }
   if (failure_.line > 0) text += fmt::format("{} line {}", text.empty() ? " at" : ", called at", failure_.line);
   return text;
 }
 
 void CandidateLink::explain_end() {
-  const stage::Breadcrumb at = crumb_->get()->at;
+  const stage::StatementMarker at = marker_->get()->at;
   bool in_source = at.file == 0 && at.offset <= sources_.text(0).size();
   failure_ = {};
   ended_ = true;

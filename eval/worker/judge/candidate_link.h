@@ -11,8 +11,8 @@
 #include "eval/process/fork_server.h"
 #include "eval/process/output_tap.h"
 #include "eval/process/worker_process.h"
-#include "eval/worker/shared_crumb.h"
-#include "eval/worker/tensor_passage.h"
+#include "eval/worker/crash_marker.h"
+#include "eval/worker/tensor_transfer.h"
 
 namespace tilepilot::eval {
 
@@ -26,7 +26,7 @@ struct CandidateLaunch {
   c10::Device device = c10::DeviceType::CPU;  // as LibTorch names it
   CompilerBroker* broker = nullptr;           // compiles for it; null: it does so itself
   ForkServer* fork_server = nullptr;          // forks it, if it can; null, or with a GPU: it is started anew
-  int64_t most_bytes = INT64_MAX;             // of the tensors of an answer (Passage)
+  int64_t most_bytes = INT64_MAX;             // of the tensors of an answer (TensorTransfer)
   // For the broker.
   std::filesystem::path cache = {};
   std::vector<std::filesystem::path> cuda_folders = {};
@@ -73,7 +73,7 @@ class CandidateLink {
  private:
   CandidateLink() = default;
   std::optional<Message> exchange(const nlohmann::json& body, const std::vector<int>& descriptors);
-  Passage passage(Direction direction) const { return {direction, gpu_, device_, most_bytes_}; }
+  TensorTransfer tensor_transfer(Direction direction) const { return {direction, gpu_, device_, most_bytes_}; }
   double spared_seconds() const;
   std::optional<Message> refuse(std::string_view fault);
   void explain_end();
@@ -81,7 +81,7 @@ class CandidateLink {
 
   std::unique_ptr<OutputTap> output_;  // outlives the process
   std::unique_ptr<WorkerProcess> process_;
-  std::unique_ptr<CrumbPage> crumb_;
+  std::unique_ptr<CrashMarkerPage> marker_;
   std::shared_ptr<const runtime::cuda::Device> gpu_;
   c10::Device device_ = c10::DeviceType::CPU;
   int64_t most_bytes_ = INT64_MAX;

@@ -9,7 +9,7 @@
 
 namespace tilepilot::eval {
 
-PartRecorder& PartRecorder::knows_lines(const SourceMap& sources, const stage::Breadcrumb& place) {
+PartRecorder& PartRecorder::knows_lines(const SourceMap& sources, const stage::StatementMarker& place) {
   sources_ = &sources;
   place_ = &place;
   return *this;

@@ -18,7 +18,7 @@ class PartRecorder final : public OperatorObserver {
   // `warms_up`: the first call does not count.
   explicit PartRecorder(c10::Device device, bool warms_up = true) : clock_(part_clock_for(device)), warm_(!warms_up) {}
   // Where the program is when it calls an operator, for lines: offsets in file 0 of `sources`. Both must outlive it.
-  PartRecorder& knows_lines(const SourceMap& sources, const stage::Breadcrumb& place);
+  PartRecorder& knows_lines(const SourceMap& sources, const stage::StatementMarker& place);
 
   // Watches a call, which is made in this thread. Gives what `call` gives.
   Status watch(const std::function<Status()>& call);
@@ -50,7 +50,7 @@ class PartRecorder final : public OperatorObserver {
 
   std::unique_ptr<PartClock> clock_;
   const SourceMap* sources_ = nullptr;
-  const stage::Breadcrumb* place_ = nullptr;
+  const stage::StatementMarker* place_ = nullptr;
   CallsRecord record_;
   std::map<std::pair<std::string, uint32_t>, size_t> operators_;  // by name and offset
   std::map<size_t, std::string> functions_;                       // by part

@@ -75,7 +75,7 @@ Result<Timing> time_unwatched(const WatchedCall& call, c10::Device device, doubl
 }  // namespace
 
 Result<CalledProfile> profile_call(Interpreter& interpreter, stage::ModuleObject& module, const ProfileRequest& request,
-                                   const stage::Breadcrumb& place, c10::Device device, Profiled& profiled,
+                                   const stage::StatementMarker& place, c10::Device device, Profiled& profiled,
                                    DiagnosticList& diagnostics) {
   auto tree =
       syntax::parse(interpreter.sources(), interpreter.sources().add("--call", request.call + "\n"), diagnostics);

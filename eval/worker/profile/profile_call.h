@@ -26,7 +26,7 @@ struct CalledProfile {
   std::optional<Timing> call;  // on a GPU, of calls that were not watched
 };
 Result<CalledProfile> profile_call(stage::Interpreter& interpreter, stage::ModuleObject& module,
-                                   const ProfileRequest& request, const stage::Breadcrumb& place, c10::Device device,
-                                   Profiled& profiled, DiagnosticList& diagnostics);
+                                   const ProfileRequest& request, const stage::StatementMarker& place,
+                                   c10::Device device, Profiled& profiled, DiagnosticList& diagnostics);
 
 }  // namespace tilepilot::eval

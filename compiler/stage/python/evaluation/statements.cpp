@@ -54,9 +54,9 @@ bool Evaluator::recovers(const Stmt& statement, const Error& error) {
 }
 
 Result<Flow> Evaluator::run(const Stmt& statement) {
-  Breadcrumb& crumb = *interpreter_.breadcrumb_;
-  crumb.file = statement.span.file;
-  crumb.offset = statement.span.begin;
+  StatementMarker& marker = *interpreter_.statement_marker_;
+  marker.file = statement.span.file;
+  marker.offset = statement.span.begin;
   TRY(interpreter_.charge(statement.span));
   if (interpreter_.staging_) interpreter_.staging_->at_statement(statement.span);
   return std::visit([&](const auto& node) { return visit(node, statement.span); }, statement.node);

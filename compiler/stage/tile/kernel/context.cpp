@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/ir/outside.h"
+#include "compiler/ir/out_of_bounds.h"
 #include "compiler/ir/text/text.h"
 
 namespace tilepilot::stage {
@@ -16,7 +16,7 @@ void TileContext::announce_ignored(const std::string& request, Span span) {
 ir::Program TileContext::finished(ir::Program program) {
   for (ir::Kernel& kernel : program.kernels) {
     const ir::Replacements wider = ir::wider_fragments(kernel);
-    for (const ir::OutsideAccess& access : ir::accesses_outside(kernel)) {
+    for (const ir::OutOfBoundsAccess& access : ir::accesses_out_of_bounds(kernel)) {
       const std::string extent = ir::to_text(access.buffer->shape[access.axis]);
       Diagnostic warning{DiagnosticKind::access_outside_tile,
                          access.span,

@@ -75,8 +75,8 @@ void add_section(std::string& out, const LanguageSection& section) {
   for (const TileFunction& row : section.table()) {
     std::vector<std::string> dropped;
     std::string line = fmt::format("| `{}` | {}", cell(signature(row, dropped)), cell(row.summary));
-    if (row.effect == Effect::hint) line += "; announced, not heeded";
-    if (!dropped.empty()) line += fmt::format("; not heeded: `{}`", fmt::join(dropped, "`, `"));
+    if (row.effect == Effect::hint) line += "; announced, otherwise ignored";
+    if (!dropped.empty()) line += fmt::format("; accepted but ignored: `{}`", fmt::join(dropped, "`, `"));
     out += line + " |\n";
   }
 }

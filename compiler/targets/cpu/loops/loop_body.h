@@ -36,8 +36,8 @@ int contiguity(const std::vector<Access>& all, const ir::Var& var);
 // Moves the dimension of the best contiguity to the end.
 void order_for(const std::vector<Access>& all, std::vector<Dimension>& dimensions);
 
-// Whether iterations that differ in these dimensions update the same element (passes/iteration_conflicts.h): they must
-// follow one another. `own`: buffers of which each iteration has one of its own.
+// Whether iterations that differ in these dimensions update the same element (passes/iterations/iteration_conflicts.h):
+// they must follow one another. `own`: buffers of which each iteration has one of its own.
 bool updates_conflict(const std::vector<Dimension>& dimensions, const ir::Stmt& body, const ir::BufferSet& own = {});
 
 // True if each iteration writes elements of its own.

@@ -68,8 +68,8 @@ class AtomicUpdates : public ir::Rewriter {
   using Rewriter::rewrite;
   explicit AtomicUpdates(const Stmt& loop) {
     std::map<const ir::BufferData*, std::set<ir::AtomicOp>> kinds;
-    std::map<const ir::BufferData*, int> updates, touches;
-    ir::each_effect(loop, [&](const ir::Buffer& buffer, bool) { ++touches[ir::memory_of(buffer)]; });
+    std::map<const ir::BufferData*, int> updates, accesses;
+    ir::each_effect(loop, [&](const ir::Buffer& buffer, bool) { ++accesses[ir::memory_of(buffer)]; });
     ir::walk(
         loop,
         [&](const Stmt& part) {
@@ -82,7 +82,7 @@ class AtomicUpdates : public ir::Rewriter {
         [](const Expr&) {});
     for (const passes::Update& update : passes::conflicting_updates(loop)) {
       const ir::BufferData* memory = ir::memory_of(update.buffer);
-      const bool commute = touches[memory] == 2 * updates[memory] && kinds[memory].size() == 1;
+      const bool commute = accesses[memory] == 2 * updates[memory] && kinds[memory].size() == 1;
       if (commute && !is_kept(*update.buffer)) conflicting_.insert(update.store.get());
     }
   }

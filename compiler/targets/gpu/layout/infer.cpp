@@ -89,16 +89,17 @@ class Inferrer {
       names.push_back(buffer);
     }
     collect(kernel_.body, 1);
-    std::unordered_map<const ir::BufferData*, int> touches;
+    std::unordered_map<const ir::BufferData*, int> accesses;
     const auto count = [&](const Stmt& stmt, int step) {
-      ir::each_effect(stmt, [&](const Buffer& buffer, bool) { touches[ir::memory_of(buffer)] += step; });
+      ir::each_effect(stmt, [&](const Buffer& buffer, bool) { accesses[ir::memory_of(buffer)] += step; });
     };
     count(kernel_.body, 1);
-    // A loop's iterations have for themselves what it alone names (passes/iteration_variables.h): whoever runs them.
+    // A loop's iterations have for themselves what it alone names (passes/iterations/iteration_variables.h): whoever
+    // runs them.
     for (ParallelLoop& loop : users_.loops) {
       count(loop.stmt, -1);
       std::erase_if(loop.uses, [&](const Use& use) {
-        return use.buffer->scope == Scope::local && touches.at(ir::memory_of(use.buffer)) == 0;
+        return use.buffer->scope == Scope::local && accesses.at(ir::memory_of(use.buffer)) == 0;
       });
       count(loop.stmt, 1);
     }

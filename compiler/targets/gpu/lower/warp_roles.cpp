@@ -29,7 +29,7 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 constexpr int64_t kHardwareBarriers = 16;
-// Numbers of barriers that no program names, nor passes/roles.h.
+// Numbers of barriers that no program names, nor passes/threads/roles.h.
 constexpr int64_t kFirstRoleBarrier = int64_t{1} << 40;
 
 Error unsupported(Span span, std::string message, std::string hint) {

@@ -1,6 +1,6 @@
 // Barriers that tile operators and parallel loops imply. A barrier stands before each of them that accesses memory
 // which an earlier one has accessed since the last barrier, if one of the two writes. What threads do for themselves in
-// kernels with thread variables is ordered already (passes/thread_sync.h).
+// kernels with thread variables is ordered already (passes/threads/thread_sync.h).
 #pragma once
 
 #include <functional>

@@ -50,16 +50,16 @@ bool may_wait(const ir::Program& program) {
 
 class WatchedKernel final : public runtime::CompiledKernel {
  public:
-  WatchedKernel(std::shared_ptr<runtime::CompiledKernel> kernel, LaunchLog& log, SharedCrumb& crumb)
-      : kernel_(std::move(kernel)), log_(log), crumb_(crumb), may_wait_(may_wait(kernel_->program())) {}
+  WatchedKernel(std::shared_ptr<runtime::CompiledKernel> kernel, LaunchLog& log, CrashMarker& marker)
+      : kernel_(std::move(kernel)), log_(log), marker_(marker), may_wait_(may_wait(kernel_->program())) {}
 
   Status launch(const std::vector<runtime::Argument>& arguments, const runtime::ParallelFor& parallel_for,
                 Span span) override {
     if (log_.ghost != Ghost::none) return launch_ghost(log_.ghost, program(), arguments, log_.device);
     // The call, not the last statement that ran: its arguments may have staged a kernel elsewhere.
     if (span.valid()) {
-      crumb_.at.file = span.file;
-      crumb_.at.offset = span.begin;
+      marker_.at.file = span.file;
+      marker_.at.offset = span.begin;
     }
     TRY(settle(span));  // of what ran before
     std::optional<LaunchWork> work;
@@ -67,10 +67,10 @@ class WatchedKernel final : public runtime::CompiledKernel {
     if (log_.before_launch && log_.waits) log_.before_launch();
     double begin = monotonic_seconds();
     kernel_->set_block_order(may_wait_ ? runtime::BlockOrder::first_to_last : log_.order);
-    crumb_.enter_kernel(program().name);
+    marker_.enter_kernel(program().name);
     auto status = kernel_->launch(arguments, parallel_for, span);
     if (status.ok()) status = settle(span);
-    crumb_.leave_kernel();
+    marker_.leave_kernel();
     if (!status.ok()) return blamed(std::move(status).take_error());
     if (work) log_.worked = work->was_done();
     if (log_.recorded) log_.recorded->add(program(), arguments);
@@ -107,23 +107,23 @@ class WatchedKernel final : public runtime::CompiledKernel {
 
   std::shared_ptr<runtime::CompiledKernel> kernel_;
   LaunchLog& log_;
-  SharedCrumb& crumb_;
+  CrashMarker& marker_;
   const bool may_wait_;
 };
 
 class WatchedBackend final : public runtime::KernelBackend {
  public:
-  WatchedBackend(std::unique_ptr<runtime::KernelBackend> backend, LaunchLog& log, SharedCrumb& crumb)
-      : backend_(std::move(backend)), log_(log), crumb_(crumb) {}
+  WatchedBackend(std::unique_ptr<runtime::KernelBackend> backend, LaunchLog& log, CrashMarker& marker)
+      : backend_(std::move(backend)), log_(log), marker_(marker) {}
 
   Result<std::shared_ptr<runtime::CompiledKernel>> compile(const ir::Program& program,
                                                            DiagnosticList& warnings) override {
     TRY(admit(program));
-    crumb_.compiling_since = monotonic_seconds();
+    marker_.compiling_since = monotonic_seconds();
     auto kernel = backend_->compile(program, warnings);
-    crumb_.compiled = crumb_.compiled + monotonic_seconds() - crumb_.compiling_since.exchange(0);
+    marker_.compiled = marker_.compiled + monotonic_seconds() - marker_.compiling_since.exchange(0);
     if (!kernel) return std::move(kernel).take_error();
-    return std::make_shared<WatchedKernel>(*std::move(kernel), log_, crumb_);
+    return std::make_shared<WatchedKernel>(*std::move(kernel), log_, marker_);
   }
 
  private:
@@ -142,14 +142,14 @@ class WatchedBackend final : public runtime::KernelBackend {
 
   std::unique_ptr<runtime::KernelBackend> backend_;
   LaunchLog& log_;
-  SharedCrumb& crumb_;
+  CrashMarker& marker_;
 };
 
 }  // namespace
 
 std::unique_ptr<runtime::KernelBackend> watch(std::unique_ptr<runtime::KernelBackend> backend, LaunchLog& log,
-                                              SharedCrumb& crumb) {
-  return std::make_unique<WatchedBackend>(std::move(backend), log, crumb);
+                                              CrashMarker& marker) {
+  return std::make_unique<WatchedBackend>(std::move(backend), log, marker);
 }
 
 }  // namespace tilepilot::eval

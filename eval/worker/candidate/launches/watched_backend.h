@@ -13,7 +13,7 @@
 #include "compiler/runtime/kernel.h"
 #include "eval/worker/candidate/launches/ghost_launch.h"
 #include "eval/worker/candidate/launches/recorded_launches.h"
-#include "eval/worker/shared_crumb.h"
+#include "eval/worker/crash_marker.h"
 
 namespace tilepilot::eval {
 
@@ -43,8 +43,8 @@ struct LaunchLog {
   std::function<void()> tell_foreign = nullptr;
 };
 
-// `log` and `crumb` must outlive the result and the kernels it makes.
+// `log` and `marker` must outlive the result and the kernels it makes.
 std::unique_ptr<runtime::KernelBackend> watch(std::unique_ptr<runtime::KernelBackend> backend, LaunchLog& log,
-                                              SharedCrumb& crumb);
+                                              CrashMarker& marker);
 
 }  // namespace tilepilot::eval

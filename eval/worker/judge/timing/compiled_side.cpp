@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "compiler/untrusted/printable.h"
-#include "eval/worker/tensor_passage.h"
+#include "eval/worker/tensor_transfer.h"
 
 namespace tilepilot::eval {
 namespace {

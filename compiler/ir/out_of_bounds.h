@@ -10,7 +10,7 @@
 
 namespace tilepilot::ir {
 
-struct OutsideAccess {
+struct OutOfBoundsAccess {
   Span span;
   Buffer buffer;
   size_t axis;
@@ -19,7 +19,7 @@ struct OutsideAccess {
 
 // One for each buffer, the first. Only what happens in every run counts: accesses under conditions, in `while` loops
 // and in loops that end early are left out, and so are indices that are not affine.
-std::vector<OutsideAccess> accesses_outside(const Kernel& kernel);
+std::vector<OutOfBoundsAccess> accesses_out_of_bounds(const Kernel& kernel);
 
 // Of fragments that such accesses leave upwards, larger ones that hold them: what lies in registers need not have the
 // shape that was asked for, and programs rely on that. Fragments that are views, or have some, stay as they are.

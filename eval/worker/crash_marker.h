@@ -10,9 +10,9 @@
 
 namespace tilepilot::eval {
 
-struct SharedCrumb {
-  stage::Breadcrumb at;   // the statement that runs
-  char kernel[112] = {};  // the generated kernel that runs; empty: none
+struct CrashMarker {
+  stage::StatementMarker at;  // the statement that runs
+  char kernel[112] = {};      // the generated kernel that runs; empty: none
   // Spent on compiling kernels, in seconds, and since when one is being compiled, on monotonic_seconds()' clock; or 0.
   std::atomic<double> compiled = 0, compiling_since = 0;
 
@@ -24,20 +24,20 @@ struct SharedCrumb {
   void leave_kernel() { kernel[0] = '\0'; }
 };
 
-class CrumbPage {
+class CrashMarkerPage {
  public:
-  CrumbPage();                                   // a fresh one, for the judge
-  explicit CrumbPage(const Descriptor& handed);  // the judge's, in the candidate
-  ~CrumbPage();
-  CrumbPage(const CrumbPage&) = delete;
+  CrashMarkerPage();                                   // a fresh one, for the judge
+  explicit CrashMarkerPage(const Descriptor& handed);  // the judge's, in the candidate
+  ~CrashMarkerPage();
+  CrashMarkerPage(const CrashMarkerPage&) = delete;
 
   int descriptor() const { return file_.number(); }
-  SharedCrumb* operator->() const { return crumb_; }
-  SharedCrumb* get() const { return crumb_; }  // null if there was no memory
+  CrashMarker* operator->() const { return marker_; }
+  CrashMarker* get() const { return marker_; }  // null if there was no memory
 
  private:
   Descriptor file_;
-  SharedCrumb* crumb_ = nullptr;
+  CrashMarker* marker_ = nullptr;
 };
 
 }  // namespace tilepilot::eval

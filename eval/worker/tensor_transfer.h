@@ -19,7 +19,7 @@ enum class Direction {
   from_candidate  // their elements alone, and nothing that the sender could still change
 };
 
-struct Passage {
+struct TensorTransfer {
   Direction direction = Direction::to_candidate;
   std::shared_ptr<const runtime::cuda::Device> gpu = nullptr;  // null: all goes by the host's memory
   c10::Device device = c10::DeviceType::CPU;                   // of the tensors in the GPU's memory
@@ -39,13 +39,13 @@ struct PackedTensors {
 
 // Copies the elements into fresh memory, unless they are a candidate's and more than it may send. Errors:
 // `out_of_memory`, and those of SharedMemory.
-Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const Passage& passage);
+Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const TensorTransfer& transfer);
 
 // The tensors, over private mappings of files, over the GPU's shared memory (to a candidate) or over copies of that
 // (from one). Errors: `out_of_memory` if a candidate's are more than it may send, by the description, or a file cannot
 // be mapped; `worker_unavailable` if the description does not fit what came, or that could still change; those of
 // SharedMemory.
 Result<std::vector<at::Tensor>> unpack_tensors(const nlohmann::json& description, const std::vector<Descriptor>& files,
-                                               const Passage& passage);
+                                               const TensorTransfer& transfer);
 
 }  // namespace tilepilot::eval

@@ -1,4 +1,4 @@
-#include "compiler/ir/outside.h"
+#include "compiler/ir/out_of_bounds.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -18,7 +18,7 @@ class Finder {
       set_range(kernel.block_vars[axis], kernel.grid[axis]);
     visit(kernel.body);
   }
-  std::vector<OutsideAccess> take() { return std::move(found_); }
+  std::vector<OutOfBoundsAccess> take() { return std::move(found_); }
   // Of buffers that are left, how many elements each axis would have to have; none of those left downwards.
   const std::unordered_map<Buffer, std::vector<int64_t>>& wanted() const { return wanted_; }
 
@@ -92,13 +92,13 @@ class Finder {
 
   VarRanges ranges_;
   std::unordered_set<const BufferData*> reported_;
-  std::vector<OutsideAccess> found_;
+  std::vector<OutOfBoundsAccess> found_;
   std::unordered_map<Buffer, std::vector<int64_t>> wanted_;
 };
 
 }  // namespace
 
-std::vector<OutsideAccess> accesses_outside(const Kernel& kernel) { return Finder(kernel).take(); }
+std::vector<OutOfBoundsAccess> accesses_out_of_bounds(const Kernel& kernel) { return Finder(kernel).take(); }
 
 Replacements wider_fragments(const Kernel& kernel) {
   const Finder finder(kernel);

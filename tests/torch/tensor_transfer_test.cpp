@@ -1,5 +1,5 @@
 // Tensors from a process that may send anything.
-#include "eval/worker/tensor_passage.h"
+#include "eval/worker/tensor_transfer.h"
 
 #include <ATen/Functions.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ json description_of(json shape, json offset = 0, json dtype = "float32") {
   return json::array({{{"dtype", dtype}, {"shape", shape}, {"strides", strides}, {"offset", offset}}});
 }
 
-const Passage kThere, kBack{Direction::from_candidate};
+const TensorTransfer kThere, kBack{Direction::from_candidate};
 
 std::vector<Descriptor> files_of(const PackedTensors& packed) {
   std::vector<Descriptor> files;
@@ -33,10 +33,10 @@ std::vector<Descriptor> files_of(const PackedTensors& packed) {
 }
 
 Result<std::vector<at::Tensor>> received_from(const json& description, const Descriptor& file,
-                                              const Passage& passage = kThere) {
+                                              const TensorTransfer& transfer = kThere) {
   std::vector<Descriptor> files;
   files.emplace_back(dup(file.number()));
-  return unpack_tensors(description, files, passage);
+  return unpack_tensors(description, files, transfer);
 }
 
 // As they lie: a transposed matrix, every second column, a row repeated, nothing at all.
@@ -50,7 +50,7 @@ std::vector<at::Tensor> tensors_of_all_kinds() {
           at::scalar_tensor(7.0)};
 }
 
-TEST(TensorPassage, BringsWhatWasSentAsItLay) {
+TEST(TensorTransfer, BringsWhatWasSentAsItLay) {
   const auto sent = tensors_of_all_kinds();
   const auto packed = pack_tensors(sent, kThere);
   ASSERT_TRUE(packed.ok());
@@ -62,7 +62,7 @@ TEST(TensorPassage, BringsWhatWasSentAsItLay) {
   }
 }
 
-TEST(TensorPassage, BringsTheElementsOfACandidatesTensors) {
+TEST(TensorTransfer, BringsTheElementsOfACandidatesTensors) {
   const auto sent = tensors_of_all_kinds();
   const auto packed = pack_tensors(sent, kBack);
   ASSERT_TRUE(packed.ok());
@@ -76,32 +76,32 @@ TEST(TensorPassage, BringsTheElementsOfACandidatesTensors) {
 }
 
 // With the processor in the GPU's place, and a driver whose shared memory is a memory file.
-TEST(TensorPassage, LeavesTensorsOnTheGpu) {
-  const auto library = tilepilot::testing::fake_library(testing::scratch("passage"), "libcuda.so.1",
+TEST(TensorTransfer, LeavesTensorsOnTheGpu) {
+  const auto library = tilepilot::testing::fake_library(testing::scratch("transfer"), "libcuda.so.1",
                                                         tilepilot::testing::fake_driver_source());
   const auto gpu = runtime::cuda::Device::open({library, 0});
   ASSERT_TRUE(gpu.ok()) << gpu.error().message;
   for (const Direction direction : {Direction::to_candidate, Direction::from_candidate}) {
-    const Passage passage{direction, *gpu, c10::DeviceType::CPU};
+    const TensorTransfer transfer{direction, *gpu, c10::DeviceType::CPU};
     const auto sent = tensors_of_all_kinds();
-    const auto packed = pack_tensors(sent, passage);
+    const auto packed = pack_tensors(sent, transfer);
     ASSERT_TRUE(packed.ok()) << packed.error().message;
     ASSERT_TRUE(packed->on_gpu);
-    const auto received = unpack_tensors(packed->description, files_of(*packed), passage);
+    const auto received = unpack_tensors(packed->description, files_of(*packed), transfer);
     ASSERT_TRUE(received.ok()) << received.error().message;
     // What the sender writes afterwards a candidate may see, the judge never.
     reinterpret_cast<float*>(packed->on_gpu->address())[0] += 1;
     EXPECT_EQ((*received)[0][0][0].item<float>(), direction == Direction::to_candidate ? 1 : 0);
     for (size_t i = 1; i < sent.size(); ++i) EXPECT_TRUE((*received)[i].equal(sent[i])) << i;
     // Without the second file, or with another in its place.
-    EXPECT_FALSE(received_from(packed->description, packed->file, passage).ok());
+    EXPECT_FALSE(received_from(packed->description, packed->file, transfer).ok());
     json far = packed->description;
     far[0]["offset"] = uint64_t{1} << 40;
-    EXPECT_FALSE(unpack_tensors(far, files_of(*packed), passage).ok());
+    EXPECT_FALSE(unpack_tensors(far, files_of(*packed), transfer).ok());
   }
 }
 
-TEST(TensorPassage, fail_TensorLargerThanAnyMemory) {
+TEST(TensorTransfer, fail_TensorLargerThanAnyMemory) {
   const at::Tensor endless = at::zeros({1, 1}).expand({int64_t{1} << 31, int64_t{1} << 31});
   const auto packed = pack_tensors({endless}, kBack);
   ASSERT_FALSE(packed.ok());
@@ -110,8 +110,8 @@ TEST(TensorPassage, fail_TensorLargerThanAnyMemory) {
 }
 
 // One element that is repeated a million million times: neither side may touch it.
-TEST(TensorPassage, fail_MoreElementsThanACandidateMaySend) {
-  const Passage small{.direction = Direction::from_candidate, .most_bytes = 1 << 20};
+TEST(TensorTransfer, fail_MoreElementsThanACandidateMaySend) {
+  const TensorTransfer small{.direction = Direction::from_candidate, .most_bytes = 1 << 20};
   const at::Tensor one = at::ones({1, 1});
   for (const at::Tensor& endless :
        {one[0].expand({int64_t{1} << 40}), one.expand({int64_t{1} << 31, int64_t{1} << 31}), one.expand({513, 512})}) {
@@ -135,7 +135,7 @@ TEST(TensorPassage, fail_MoreElementsThanACandidateMaySend) {
   EXPECT_TRUE(received_from(description_of({10}), holes, small).ok());
 }
 
-TEST(TensorPassage, fail_DescriptionsThatDoNotFitTheFile) {
+TEST(TensorTransfer, fail_DescriptionsThatDoNotFitTheFile) {
   auto packed = pack_tensors({at::arange(10).to(at::kFloat)}, kThere);
   ASSERT_TRUE(packed.ok());
   EXPECT_TRUE(received_from(description_of({10}), packed->file).ok());
@@ -152,7 +152,7 @@ TEST(TensorPassage, fail_DescriptionsThatDoNotFitTheFile) {
 }
 
 // What could still change, or be cut short under a mapping.
-TEST(TensorPassage, fail_FilesThatAreNotSealed) {
+TEST(TensorTransfer, fail_FilesThatAreNotSealed) {
   const Descriptor open_file(memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(ftruncate(open_file.number(), 4096), 0);
   EXPECT_FALSE(received_from(description_of({1}), open_file).ok());
@@ -162,7 +162,7 @@ TEST(TensorPassage, fail_FilesThatAreNotSealed) {
   EXPECT_FALSE(received_from(description_of({1}), Descriptor()).ok());
 }
 
-TEST(TensorPassage, SurvivesRandomDescriptions) {
+TEST(TensorTransfer, SurvivesRandomDescriptions) {
   auto packed = pack_tensors({at::arange(64).to(at::kFloat)}, kThere);
   ASSERT_TRUE(packed.ok());
   std::mt19937_64 random(3);
@@ -173,8 +173,8 @@ TEST(TensorPassage, SurvivesRandomDescriptions) {
   for (int round = 0; round < 2000; ++round) {
     json shape = json::array();
     for (auto n = random() % 4; n > 0; --n) shape.push_back(number());
-    for (const Passage& passage : {kThere, kBack}) {
-      const auto received = received_from(description_of(shape, number()), packed->file, passage);
+    for (const TensorTransfer& transfer : {kThere, kBack}) {
+      const auto received = received_from(description_of(shape, number()), packed->file, transfer);
       EXPECT_TRUE(!received.ok() || span_length((*received)[0].sizes(), (*received)[0].strides()) <= 64);
     }
   }

@@ -1,4 +1,4 @@
-#include "eval/worker/tensor_passage.h"
+#include "eval/worker/tensor_transfer.h"
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -33,14 +33,14 @@ Error no_memory(size_t size) {
 
 int64_t sum_of(int64_t a, int64_t b) { return __builtin_add_overflow(a, b, &a) ? INT64_MAX : a; }
 
-bool is_too_much(int64_t bytes, const Passage& passage) {
-  return passage.direction == Direction::from_candidate && bytes > passage.most_bytes;
+bool is_too_much(int64_t bytes, const TensorTransfer& transfer) {
+  return transfer.direction == Direction::from_candidate && bytes > transfer.most_bytes;
 }
 
-Error too_much(int64_t bytes, const Passage& passage) {
+Error too_much(int64_t bytes, const TensorTransfer& transfer) {
   return make_error(DiagnosticKind::out_of_memory, {},
                     fmt::format("its tensors have elements of {:.2f} GB in all: for this model they may have {:.2f} GB",
-                                1e-9 * static_cast<double>(bytes), 1e-9 * static_cast<double>(passage.most_bytes)));
+                                1e-9 * static_cast<double>(bytes), 1e-9 * static_cast<double>(transfer.most_bytes)));
 }
 
 Error not_whole() { return make_error(DiagnosticKind::worker_unavailable, {}, "tensors did not arrive whole"); }
@@ -79,20 +79,20 @@ Region region_of(std::shared_ptr<const SharedMemory> memory, c10::Device device)
 }
 
 // What LibTorch has freed and keeps is not free to others.
-Result<SharedMemory> create_shared(const Passage& passage, int64_t bytes) {
-  auto memory = SharedMemory::create(passage.gpu, bytes);
-  if (memory.ok() || memory.error().kind != DiagnosticKind::out_of_memory || passage.device.is_cpu()) return memory;
+Result<SharedMemory> create_shared(const TensorTransfer& transfer, int64_t bytes) {
+  auto memory = SharedMemory::create(transfer.gpu, bytes);
+  if (memory.ok() || memory.error().kind != DiagnosticKind::out_of_memory || transfer.device.is_cpu()) return memory;
   release_unused_gpu_memory();
-  return SharedMemory::create(passage.gpu, bytes);
+  return SharedMemory::create(transfer.gpu, bytes);
 }
 
-bool stays_on_gpu(const at::Tensor& tensor, const Passage& passage) {
-  return passage.gpu && tensor.device() == passage.device;
+bool stays_on_gpu(const at::Tensor& tensor, const TensorTransfer& transfer) {
+  return transfer.gpu && tensor.device() == transfer.device;
 }
 
 // What travels of a tensor, row-major.
-at::Tensor content_of(const at::Tensor& tensor, const Passage& passage) {
-  return passage.direction == Direction::to_candidate && tensor.numel() > 0 ? span_of(tensor) : tensor;
+at::Tensor content_of(const at::Tensor& tensor, const TensorTransfer& transfer) {
+  return transfer.direction == Direction::to_candidate && tensor.numel() > 0 ? span_of(tensor) : tensor;
 }
 
 std::vector<int64_t> row_major(at::IntArrayRef shape) {
@@ -101,12 +101,12 @@ std::vector<int64_t> row_major(at::IntArrayRef shape) {
   return strides;
 }
 
-void write_tensors(const std::vector<at::Tensor>& tensors, const json& description, const Passage& passage,
+void write_tensors(const std::vector<at::Tensor>& tensors, const json& description, const TensorTransfer& transfer,
                    const Region& into, bool on_gpu) {
   at::NoGradGuard no_grad;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].numel() == 0 || description[i].at("on_gpu").get<bool>() != on_gpu) continue;
-    const at::Tensor content = content_of(tensors[i], passage);
+    const at::Tensor content = content_of(tensors[i], transfer);
     into.tensor(description[i].at("offset"), content.sizes(), row_major(content.sizes()), content.scalar_type())
         .copy_(content);
   }
@@ -143,7 +143,7 @@ std::optional<size_t> spanned_bytes(const Entry& entry) {
   return empty ? 0 : static_cast<size_t>(bytes);
 }
 
-std::optional<Entry> read_entry(const json& node, const Passage& passage) {
+std::optional<Entry> read_entry(const json& node, const TensorTransfer& transfer) {
   Entry entry;
   const auto type = parse_element_type(node.at("dtype").get<std::string>());
   if (!type || !are_integers(node.at("shape")) || !are_integers(node.at("strides"))) return std::nullopt;
@@ -155,7 +155,7 @@ std::optional<Entry> read_entry(const json& node, const Passage& passage) {
   if (entry.shape.size() != entry.strides.size() || entry.shape.size() > kMaxRank || entry.offset % kAlignment != 0)
     return std::nullopt;
   // The strides of a candidate's tensor are there to be judged: its elements came one after the other.
-  if (passage.direction == Direction::from_candidate) {
+  if (transfer.direction == Direction::from_candidate) {
     entry.strides.assign(entry.shape.size(), 0);
     if (std::any_of(entry.shape.begin(), entry.shape.end(), [](int64_t extent) { return extent < 0; }))
       return std::nullopt;
@@ -171,14 +171,14 @@ std::optional<Entry> read_entry(const json& node, const Passage& passage) {
   return entry;
 }
 
-std::optional<at::Tensor> unpack_one(const Entry& entry, const Region& from, const Passage& passage) {
+std::optional<at::Tensor> unpack_one(const Entry& entry, const Region& from, const TensorTransfer& transfer) {
   if (entry.bytes == 0)
     return at::empty_strided(entry.shape, entry.strides,
-                             at::TensorOptions(entry.type).device(entry.on_gpu ? passage.device : c10::kCPU));
+                             at::TensorOptions(entry.type).device(entry.on_gpu ? transfer.device : c10::kCPU));
   if (entry.offset > from.size || entry.bytes > from.size - entry.offset) return std::nullopt;
   const at::Tensor tensor = from.tensor(entry.offset, entry.shape, entry.strides, entry.type);
   // The sender still maps it.
-  return entry.on_gpu && passage.direction == Direction::from_candidate ? tensor.clone() : tensor;
+  return entry.on_gpu && transfer.direction == Direction::from_candidate ? tensor.clone() : tensor;
 }
 
 // Maps what entries need of the file that travels first. Errors: it could still change.
@@ -202,7 +202,7 @@ Result<Region> open_file(const std::vector<Entry>& entries, const std::vector<De
 
 // And the GPU's memory that travels second, if any tensor lies there.
 Result<Region> open_gpu_memory(const std::vector<Entry>& entries, const std::vector<Descriptor>& files,
-                               const Passage& passage) {
+                               const TensorTransfer& transfer) {
   size_t size = 0;
   for (const Entry& entry : entries) {
     if (!entry.on_gpu || entry.bytes == 0) continue;
@@ -211,10 +211,10 @@ Result<Region> open_gpu_memory(const std::vector<Entry>& entries, const std::vec
     size = std::max(size, entry.offset + entry.bytes);
   }
   if (size == 0) return Region{};
-  if (!passage.gpu || files.size() < 2) return not_whole();
+  if (!transfer.gpu || files.size() < 2) return not_whole();
   return region_of(std::make_shared<const SharedMemory>(
-                       TRY(SharedMemory::open(passage.gpu, files[1].number(), static_cast<int64_t>(size)))),
-                   passage.device);
+                       TRY(SharedMemory::open(transfer.gpu, files[1].number(), static_cast<int64_t>(size)))),
+                   transfer.device);
 }
 
 }  // namespace
@@ -225,14 +225,14 @@ std::vector<int> PackedTensors::descriptors() const {
   return numbers;
 }
 
-Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const Passage& passage) {
+Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const TensorTransfer& transfer) {
   PackedTensors packed{json::array(), Descriptor(), nullptr};
   size_t sizes[2] = {0, 0};  // in the host's memory, on the GPU
   int64_t all = 0;
   for (auto& tensor : tensors) all = sum_of(all, bytes_of_elements(tensor));
-  const bool stay = is_too_much(all, passage);
+  const bool stay = is_too_much(all, transfer);
   for (auto& tensor : tensors) {
-    const bool on_gpu = stays_on_gpu(tensor, passage);
+    const bool on_gpu = stays_on_gpu(tensor, transfer);
     packed.description.push_back({{"dtype", element_type_name(tensor.scalar_type())},
                                   {"shape", tensor.sizes().vec()},
                                   {"strides", tensor.strides().vec()},
@@ -240,7 +240,7 @@ Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const
                                   {"on_gpu", on_gpu}});
     if (stay) continue;
     // An expanded tensor has more elements than any memory.
-    size_t bytes = static_cast<size_t>(content_of(tensor, passage).numel()), end = 0;
+    size_t bytes = static_cast<size_t>(content_of(tensor, transfer).numel()), end = 0;
     if (__builtin_mul_overflow(bytes, tensor.element_size(), &bytes) ||
         __builtin_add_overflow(bytes, sizes[on_gpu] + kAlignment, &end))
       return no_memory(SIZE_MAX);
@@ -252,32 +252,32 @@ Result<PackedTensors> pack_tensors(const std::vector<at::Tensor>& tensors, const
   {
     const auto region = map_file(file, sizes[0], MAP_SHARED);
     if (!region) return no_memory(sizes[0]);
-    if (!stay) write_tensors(tensors, packed.description, passage, *region, false);
+    if (!stay) write_tensors(tensors, packed.description, transfer, *region, false);
   }
   if (fcntl(file, F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) return no_memory(sizes[0]);
   if (sizes[1] > 0) {
-    packed.on_gpu = std::make_shared<const SharedMemory>(TRY(create_shared(passage, static_cast<int64_t>(sizes[1]))));
-    write_tensors(tensors, packed.description, passage, region_of(packed.on_gpu, passage.device), true);
+    packed.on_gpu = std::make_shared<const SharedMemory>(TRY(create_shared(transfer, static_cast<int64_t>(sizes[1]))));
+    write_tensors(tensors, packed.description, transfer, region_of(packed.on_gpu, transfer.device), true);
   }
   return packed;
 }
 
 Result<std::vector<at::Tensor>> unpack_tensors(const json& description, const std::vector<Descriptor>& files,
-                                               const Passage& passage) {
+                                               const TensorTransfer& transfer) {
   std::vector<at::Tensor> tensors;
   try {
     std::vector<Entry> entries;
     for (auto& node : description) {
-      auto entry = read_entry(node, passage);
+      auto entry = read_entry(node, transfer);
       if (!entry) return not_whole();
       entries.push_back(*std::move(entry));
     }
     int64_t all = 0;
     for (const Entry& entry : entries) all = sum_of(all, static_cast<int64_t>(entry.bytes));
-    if (is_too_much(all, passage)) return too_much(all, passage);
-    const Region file = TRY(open_file(entries, files)), on_gpu = TRY(open_gpu_memory(entries, files, passage));
+    if (is_too_much(all, transfer)) return too_much(all, transfer);
+    const Region file = TRY(open_file(entries, files)), on_gpu = TRY(open_gpu_memory(entries, files, transfer));
     for (const Entry& entry : entries) {
-      auto tensor = unpack_one(entry, entry.on_gpu ? on_gpu : file, passage);
+      auto tensor = unpack_one(entry, entry.on_gpu ? on_gpu : file, transfer);
       if (!tensor) return not_whole();
       tensors.push_back(*std::move(tensor));
     }

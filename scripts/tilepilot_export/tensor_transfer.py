@@ -1,4 +1,4 @@
-"""Tensors between the judge and this process, beside its messages (wire.py): eval/worker/tensor_passage.cpp."""
+"""Tensors between the judge and this process, beside its messages (wire.py): eval/worker/tensor_transfer.cpp."""
 
 import ctypes
 import fcntl
