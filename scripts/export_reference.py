@@ -346,7 +346,7 @@ def input_graph(path, program, inputs, weights):
     return writer.finish(structured([fixed(i, leaf) for i, leaf in enumerate(leaves)], spec))
 
 
-def state_entries(model, by_name, weights, state, inputs_kept):
+def state_entries(model, by_name, weights, state, attributes, inputs_kept):
     buffers = {name for name, _ in model.named_buffers(remove_duplicate=False)}
     entries = []
     values_by_tensor = {}
@@ -355,7 +355,7 @@ def state_entries(model, by_name, weights, state, inputs_kept):
         value = by_name.get(name, values_by_tensor.get(key, -1))
         values_by_tensor.setdefault(key, value)
         entries.append({"name": name, "value": value, "tensor": key, "buffer": name in buffers,
-                        "is_input": name in inputs_kept})
+                        "is_attribute": name in attributes, "is_input": name in inputs_kept})
     for entry in entries:  # a tied parameter's other name may come first
         if entry["value"] < 0:
             entry["value"] = max(other["value"] for other in entries if other["tensor"] == entry["tensor"])
@@ -405,13 +405,12 @@ def export_reference(options):
         inputs = placed_on(inputs, "meta")
     model = model or build()
     weights = Weights()
+    program, attributes = export_program(path, model, inputs, warnings)
     state = model.state_dict()
-    program, assigned = export_program(path, model, inputs)
-    warnings += assigned
     check_outputs(program)
     forward, by_name = forward_graph(path, program, weights, state)
     name_attributes(model, forward)
-    entries = state_entries(model, by_name, weights, state, kept_inputs(model, inputs, program))
+    entries = state_entries(model, by_name, weights, state, attributes, kept_inputs(model, inputs, program))
     numbers = find_numbers(path, model, inputs, forward, state)
     variants = find_variants(path, model, inputs, (forward, numbers), weights, state)
     recipe = input_graph(path, recipe_program, inputs, weights)
@@ -435,7 +434,7 @@ def find_numbers(path, model, inputs, forward, state):
     for i in number_leaves(leaves)[:MOST_NUMBERS]:
         others = leaves[:i] + [other_number(leaves[i])] + leaves[i + 1:]
         try:
-            program = export_program(path, model, torch.utils._pytree.tree_unflatten(others, spec))[0]
+            program = export_program(path, model, torch.utils._pytree.tree_unflatten(others, spec), [])[0]
             places = number_places(forward, forward_graph(path, program, Weights(), state)[0], leaves[i])
         except ExportError:
             continue
@@ -455,7 +454,7 @@ def find_variants(path, model, inputs, known, weights, state):
         for value in other_values(leaves[i]):
             others = torch.utils._pytree.tree_unflatten(leaves[:i] + [value] + leaves[i + 1:], spec)
             try:
-                program = export_program(path, model, others)[0]
+                program = export_program(path, model, others, [])[0]
                 check_outputs(program)
                 graph = forward_graph(path, program, weights, state, f"variant {len(variants)}:")[0]
             except ExportError:

@@ -118,7 +118,8 @@ Result<ParameterInfo> read_parameter(const json& node, const Graph& forward) {
   node.at("value").get_to(parameter.value);
   node.at("tensor").get_to(parameter.tensor);
   node.at("buffer").get_to(parameter.is_buffer);
-  parameter.is_input = node.value("is_input", false);  // younger than the version
+  parameter.is_attribute = node.value("is_attribute", false);  // like the next, younger than the version
+  parameter.is_input = node.value("is_input", false);
   if (parameter.value < -1 || parameter.value >= static_cast<int>(forward.values.size())) {
     return invalid_reference(fmt::format("parameter `{}` names a value that does not exist", parameter.name));
   }

@@ -88,7 +88,8 @@ struct ParameterInfo {
   int value = -1;      // value id in the forward graph; -1: not there
   std::string tensor;  // key in the weights file
   bool is_buffer = false;
-  bool is_input = false;  // `forward` makes it an input itself, whose memory it shares from then on
+  bool is_attribute = false;  // a buffer here, a plain attribute in the model
+  bool is_input = false;      // `forward` makes it an input itself, whose memory it shares from then on
 };
 
 // A number among forward's inputs, and where the graph holds its value.

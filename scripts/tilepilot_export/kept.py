@@ -24,6 +24,9 @@ class Form:
     def __eq__(self, other):
         return isinstance(other, Form) and self.tensor is other.tensor
 
+    def is_like(self, tensor):
+        return self.shape == [int(size) for size in tensor.shape] and self.dtype == tensor.dtype
+
 
 def attributes(model):
     """{(path of the submodule, name): a copy of the value, or the form of a tensor}"""

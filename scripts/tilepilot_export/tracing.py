@@ -8,7 +8,7 @@ import torch
 
 from tilepilot_export.collection import no_collection
 from tilepilot_export.errors import ExportError, first_line, line_in
-from tilepilot_export.kept import as_after, full_name, goes_on, watched
+from tilepilot_export.kept import Form, as_after, full_name, goes_on, watched
 from tilepilot_export.recorded import recorded_contiguous, recorded_data
 
 
@@ -28,12 +28,37 @@ def traced(path, model, inputs):
     return program, assigned, kept.changed
 
 
-def export_program(path, model, inputs):
-    """(exported program, warnings)"""
+def made_buffers(model, names, changed):
+    """Registers tensors in attributes of these full names as buffers, if `forward` leaves each with the form that it
+    finds it in: those are the state of a recurrence. Returns whether it did."""
+    modules = dict(model.named_modules())
+    found = []
+    for name in names:
+        path, _, attribute = name.rpartition(".")
+        module = modules.get(path)
+        tensor = vars(module).get(attribute) if module is not None else None
+        after = changed.get((path, attribute))
+        if not isinstance(tensor, torch.Tensor) or not isinstance(after, Form) or not after.is_like(tensor):
+            return False
+        found.append((module, attribute, tensor))
+    for module, attribute, tensor in found:
+        delattr(module, attribute)
+        module.register_buffer(attribute, tensor)
+    return bool(found)
+
+
+def export_program(path, model, inputs, warnings):
+    """(exported program, names of attributes that have become buffers of `model`, as its next call reads them)"""
     program, assigned, changed = traced(path, model, inputs)
-    names = sorted(assigned | {full_name(*key) for key in changed})
     constants = {spec.target for spec in program.graph_signature.input_specs if spec.kind.name == "CONSTANT_TENSOR"}
     read = sorted(assigned & constants)
+    buffers = []
+    if read and made_buffers(model, read, changed):
+        buffers, read = read, []
+        warnings += [f"`forward` changes `self.{name}`, which its next call reads: it is taken for a buffer, and a "
+                    "program has to keep it as the model does" for name in buffers]
+        program, assigned, changed = traced(path, model, inputs)
+    names = sorted(assigned | {full_name(*key) for key in changed})
     if changed and not read:
         with as_after(model, changed):
             again = traced(path, model, inputs)[0]
@@ -43,8 +68,9 @@ def export_program(path, model, inputs):
         raise ExportError("keeps_state", f"`forward` changes `self.{read[0]}`, which is no buffer, and its next call "
                           "computes something else", hint="keep it in a buffer (`register_buffer`), as a tensor that "
                           "`forward` changes in place")
-    return program, [f"`forward` assigns `self.{name}`, which is not a buffer: each call is taken as the first"
-                     for name in names]
+    warnings += [f"`forward` assigns `self.{name}`, which is not a buffer: each call is taken as the first"
+                 for name in names]
+    return program, buffers
 
 
 def export_failure(path, error):

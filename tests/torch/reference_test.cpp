@@ -70,6 +70,21 @@ TEST(Reference, SaysWhatEagerDoesDifferently) {
   EXPECT_THAT(assigned->warnings, ::testing::ElementsAre(HasSubstr("`self.last`")));
 }
 
+// As in a cell that is called for one step after another.
+TEST(Reference, HasBuffersForWhatForwardKeepsInAttributes) {
+  auto reference = load_reference(testing::exported("tests/attacks/models/hidden_in_an_attribute.py"));
+  ASSERT_TRUE(reference.ok()) << reference.error().message;
+  EXPECT_THAT(reference->warnings, ::testing::ElementsAre(HasSubstr("`self.hidden`, which its next call reads")));
+  ASSERT_EQ(reference->parameters.size(), 3u);
+  const ParameterInfo& hidden = reference->parameters[0];
+  EXPECT_EQ(hidden.name, "hidden");
+  EXPECT_TRUE(hidden.is_buffer && hidden.is_attribute);
+  EXPECT_FALSE(reference->parameters[1].is_attribute);
+  const GraphNode& last = reference->forward.nodes.back();
+  EXPECT_EQ(last.op, "aten::copy_");
+  EXPECT_EQ(*last.args[0].value_id(), hidden.value);
+}
+
 TEST(Reference, TellsWhereTheGraphHoldsNumbersOfTheInputs) {
   auto reference = load_reference(testing::exported("tests/torch/models/numbers.py"));
   ASSERT_TRUE(reference.ok()) << reference.error().message;

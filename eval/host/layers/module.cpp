@@ -92,6 +92,13 @@ void NnModule::put(Entries& entries, Entry entry) {
   entries.push_back(std::move(entry));
 }
 
+void NnModule::register_as_buffer(Name name) {
+  const Value* held = attributes().find(name);
+  if (!held || !tensor_of(*held)) return;
+  register_buffer(name, *held);
+  attributes().erase(name);
+}
+
 void NnModule::drop(Entries& entries, Name name) {
   entries.erase(std::remove_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.name == name; }),
                 entries.end());
@@ -334,6 +341,14 @@ Status load_tensors(const Value& module, const std::vector<NamedTensor>& values)
   say("weights of another shape", misshapen);
   if (message.empty()) return {};
   return make_error(DiagnosticKind::value_error, {}, message);
+}
+
+void register_as_buffer(const Value& root, std::string_view name) {
+  const size_t dot = name.rfind('.');
+  const bool nested = dot != std::string_view::npos;
+  const std::string_view path = nested ? name.substr(0, dot) : "";
+  for (const NamedModule& entry : all_modules(root))
+    if (entry.path == path) entry.module().register_as_buffer(Name(nested ? name.substr(dot + 1) : name));
 }
 
 void set_training(const Value& module, bool training) {

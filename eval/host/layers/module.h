@@ -114,6 +114,8 @@ class NnModule final : public stage::InstanceObject {
   void register_buffer(stage::Name name, stage::Value value, bool persistent = true) {
     put(buffers_, {name, std::move(value), persistent});
   }
+  // From a plain attribute that is a tensor.
+  void register_as_buffer(stage::Name name);
   void register_module(stage::Name name, stage::Value value) { put(modules_, {name, std::move(value)}); }
   // For layers: a parameter of this shape (not initialised), or None.
   void add_parameter(std::string_view name, at::IntArrayRef shape, const Arguments& config, bool present = true);
@@ -152,6 +154,8 @@ struct NamedModule {
   NnModule& module() const { return *as_module(value); }
 };
 std::vector<NamedModule> all_modules(const stage::Value& root);
+// What attribute `name` ("cell.hidden") of a module below `root` holds becomes a buffer, if it is a tensor.
+void register_as_buffer(const stage::Value& root, std::string_view name);
 
 // What module.cpp and its neighbours put into class nn.Module and torch.nn.
 using ModuleMethod = Result<stage::Value> (*)(stage::Interpreter&, NnModule&, stage::CallArgs&);

@@ -174,10 +174,13 @@ class CandidateServer {
     auto tensors = received_tensors(message);
     if (!tensors.ok()) return failure(tensors.error());
     std::vector<ModelWeight> weights;
-    for (auto& each : body.at("weights")) {
-      weights.push_back(
-          {each.at("name"), tensors->at(weights.size()), each.at("buffer"), each.at("storage"), each.at("used")});
-    }
+    for (auto& each : body.at("weights"))
+      weights.push_back({.name = each.at("name"),
+                         .tensor = tensors->at(weights.size()),
+                         .is_buffer = each.at("buffer"),
+                         .storage = each.at("storage"),
+                         .is_used = each.at("used"),
+                         .is_attribute = each.at("attribute")});
     if (auto made = program_->construct(*init_inputs, std::move(weights)); !made.ok()) return failure(made.error());
     auto& transfer = program_->transfer();
     if (!transfer.mismatch().empty()) return failure(Outcome::weights_mismatch, transfer.mismatch());

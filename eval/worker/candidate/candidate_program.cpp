@@ -10,6 +10,7 @@
 #include "compiler/untrusted/compiler_socket.h"
 #include "eval/host/edge.h"
 #include "eval/host/host_state.h"
+#include "eval/host/layers/module.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/gpu.h"
 #include "eval/worker/candidate/fresh_memory.h"
@@ -131,6 +132,8 @@ Status CandidateProgram::load() {
 
 Status CandidateProgram::construct(const GraphArgument& init_inputs, std::vector<ModelWeight> weights) {
   auto numbers = recognisable_numbers(weights);
+  for (const ModelWeight& weight : weights)
+    if (weight.is_attribute) attributes_.push_back(weight.name);
   Construction first;
   ConstructionRecord record(numbers);
   model_ = TRY([&] {
@@ -177,6 +180,7 @@ Result<Value> CandidateProgram::build(const GraphArgument& init_inputs, Construc
   auto made = interpreter_.call(*model_class, std::move(call));
   set_fresh_memory(before);
   Value model = TRY(std::move(made));
+  for (const std::string& name : attributes_) register_as_buffer(model, name);
   // Layers keep the mode in which the constructor leaves them, as the model's do: nobody calls `train()` afterwards.
   if (!options_.training) set_training(model, false);
   construction.held = held_tensors(model);

@@ -102,6 +102,7 @@ class CandidateProgram {
   stage::Interpreter interpreter_;
   DiagnosticList parse_errors_;
   std::shared_ptr<stage::ModuleObject> module_;
+  std::vector<std::string> attributes_;  // that become buffers
   stage::Value model_;
   std::optional<WeightTransfer> transfer_;
   std::optional<KeptTensors> kept_;

@@ -15,8 +15,9 @@ struct ModelWeight {
   std::string name;
   at::Tensor tensor;
   bool is_buffer = false;
-  std::string storage;  // weights with the same one are the same tensor
-  bool is_used = true;  // by `forward`
+  std::string storage;        // weights with the same one are the same tensor
+  bool is_used = true;        // by `forward`
+  bool is_attribute = false;  // a buffer that the model keeps in a plain attribute
 };
 
 // Of weights whose numbers can be recognised: not constants, not integers, the first of those that are one tensor; the

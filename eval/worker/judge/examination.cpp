@@ -160,6 +160,7 @@ class Examination {
       if (parameter.value < 0) continue;
       names.push_back({{"name", parameter.name},
                        {"buffer", parameter.is_buffer},
+                       {"attribute", parameter.is_attribute},
                        {"storage", parameter.tensor},
                        {"used", !uses.users(parameter.value).empty() || uses.is_output(parameter.value)}});
     }
