@@ -195,6 +195,9 @@ class GraphWriter:
             self.ids[node] = self.run(submodule.graph, submodule, [self.encode(item) for item in node.args[2:]])
         else:
             name = getattr(target, "__name__", str(target))
+            if name not in ("cond", "while_loop"):
+                self.unsupported(node, f"`{name}` takes functions of Python, and is no operator of ATen",
+                                 "write it with plain operators")
             self.unsupported(node, f"`{name}` depends on values that are known only at run time",
                              "make the branch, the loop or the size independent of tensor values")
 
@@ -218,6 +221,11 @@ class GraphWriter:
             outputs = [self.ids[node]["value"]]
         record.update(outputs=outputs, module=self.module_path(node), line=self.source_line(node))
         self.nodes.append(record)
+
+    def write_back(self, target, value):
+        """What a program gives as a new value of a buffer or an input is written there."""
+        self.nodes.append({"op": "aten::copy_", "overload": "", "args": [target, value], "kwargs": [], "outputs": [-1],
+                           "module": "", "line": 0})
 
     def finish(self, outputs):
         used = set()
@@ -307,7 +315,15 @@ def forward_graph(path, program, weights, state, prefix="constant:"):
             raise ExportError("unsupported_value", f"the model uses a `{kind.lower()}`, which cannot be exported")
         arguments.append(reference)
     outputs = writer.run(program.graph, program.graph_module, arguments)
-    return writer.finish(structured(outputs, program.call_spec.out_spec)), by_name
+    placed = {spec.target or node.name: reference
+              for node, spec, reference in zip(placeholders, program.graph_signature.input_specs, arguments)}
+    given = []
+    for output, spec in zip(outputs, program.graph_signature.output_specs):
+        if spec.kind.name == "USER_OUTPUT":
+            given.append(output)
+        else:
+            writer.write_back(placed[spec.target], output)
+    return writer.finish(structured(given, program.call_spec.out_spec)), by_name
 
 
 def list_of(inputs):

@@ -10,6 +10,7 @@ from tilepilot_export.collection import no_collection
 from tilepilot_export.errors import ExportError, first_line, line_in
 from tilepilot_export.kept import Form, as_after, full_name, goes_on, watched
 from tilepilot_export.recorded import recorded_contiguous, recorded_data
+from tilepilot_export.resolved import resolved, without_value_checks
 
 
 def traced(path, model, inputs):
@@ -19,8 +20,11 @@ def traced(path, model, inputs):
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
         try:
-            with torch.no_grad(), recorded_contiguous(), recorded_data(), watched(model) as kept:
-                program = torch.export.export(model, tuple(inputs), strict=False)
+            with (torch.no_grad(), recorded_contiguous(), recorded_data(), without_value_checks(),
+                  watched(model) as kept):
+                program = resolved(torch.export.export(model, tuple(inputs), strict=False))
+        except ExportError:
+            raise
         except Exception as error:
             raise export_failure(path, error) from error
     assigned = {name for warning in caught if "assigned during export" in str(warning.message)
