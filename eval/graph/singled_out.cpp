@@ -30,8 +30,9 @@ void add(double value, SingledOut& found) {
 // What the elements of an input are held against.
 class Search {
  public:
-  Search(const GraphUses& uses, const FewElements& elements, const RarePlaces& rare_places)
-      : uses_(uses), elements_(elements), rare_places_(rare_places) {}
+  // `counts`: of a number that only grows, the next of those that leave a remainder is one as well.
+  Search(const GraphUses& uses, const FewElements& elements, const RarePlaces& rare_places, bool counts = false)
+      : uses_(uses), elements_(elements), rare_places_(rare_places), counts_(counts) {}
 
   // NaN passes through arithmetic, and so do most infinities.
   void follow_what_is_no_number(int id, SingledOut& found, int depth = 0) const {
@@ -62,8 +63,9 @@ class Search {
       add_all(own, before, found);
       const int* first = node.args.empty() ? nullptr : node.args[0].value_id();
       if (!first || *first != id || depth == kDeepest) continue;
-      const auto inverse =
-          passes_elements_on(node) ? Before([](double value) { return std::vector{value}; }) : inverse_of(node);
+      const auto inverse = passes_elements_on(node) || plain_name(node) == "copy"
+                               ? Before([](double value) { return std::vector{value}; })
+                               : inverse_of(node);
       if (!inverse) continue;
       const Before both = [&](double value) {
         std::vector<double> elements;
@@ -84,6 +86,7 @@ class Search {
   const GraphUses& uses_;
   const FewElements& elements_;
   const RarePlaces& rare_places_;
+  bool counts_;
 
   static void add_all(const SingledOut& own, const Before& before, SingledOut& found) {
     found.nan = found.nan || own.nan;
@@ -94,8 +97,8 @@ class Search {
   }
 
   // Empty: the node does not compute with one number.
-  static Before inverse_of(const GraphNode& node) {
-    const std::string_view name = short_name(node);
+  Before inverse_of(const GraphNode& node) const {
+    const std::string_view name = plain_name(node);
     if (name == "neg") return [](double value) { return std::vector{-value}; };
     if (name == "abs") return [](double value) { return std::vector{value, -value}; };
     const auto number = node.args.size() > 1 ? number_of(&node.args[1]) : std::nullopt;
@@ -106,6 +109,11 @@ class Search {
     if (name == "rsub") return [by](double value) { return std::vector{by - value}; };
     if (name == "mul" && by != 0) return [by](double value) { return std::vector{value / by}; };
     if (name == "div" && by != 0) return [by](double value) { return std::vector{value * by}; };
+    if (name == "floor_divide" && by != 0) return [by](double value) { return std::vector{value * by}; };
+    if (name == "remainder" && by > 0)
+      return [by, counts = counts_](double value) {
+        return counts ? std::vector{value, value + by} : std::vector{value};
+      };
     return {};
   }
 
@@ -262,6 +270,17 @@ std::optional<std::pair<double, double>> range_of(const GraphNode& draw) {
 }
 
 }  // namespace
+
+std::vector<int64_t> turning_points(const Graph& forward, int buffer, const FewElements& elements) {
+  const GraphUses uses(forward);
+  SingledOut found;
+  Search(uses, elements, {}, true).follow(buffer, found, [](double value) { return std::vector{value}; });
+  std::set<int64_t> points;
+  constexpr double kMost = 1e9;
+  for (const double value : found.values)
+    if (value >= 0 && value <= kMost && value == std::floor(value)) points.insert(static_cast<int64_t>(value));
+  return {points.begin(), points.end()};
+}
 
 std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements,
                                     const RarePlaces& rare_places) {

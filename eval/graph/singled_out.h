@@ -30,6 +30,10 @@ using FewElements = std::function<std::vector<double>(int value)>;
 // ones.
 using RarePlaces = std::function<std::vector<int64_t>(int value)>;
 
+// Whole numbers at which the model does something else, of a buffer of one number: a counter is reset, each tenth call
+// is another one. The least first.
+std::vector<int64_t> turning_points(const Graph& forward, int buffer, const FewElements& elements);
+
 // By tensor among forward's inputs. `recipe`: the graph that makes them.
 std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements,
                                     const RarePlaces& rare_places = {});

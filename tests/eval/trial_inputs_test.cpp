@@ -61,6 +61,21 @@ TEST(SingledOut, AsksForNaNWhereTheModelAsksInOtherWords) {
   }
 }
 
+// calls += 1; calls % 10 == 3; calls >= 2000.
+TEST(TurningPoints, AreBeforeWhatIsComparedWithACounterThatHasCounted) {
+  Drawn forward;
+  const int calls = forward.input({}, "int64");
+  const auto whole = [&](int value) {
+    forward.graph.values[static_cast<size_t>(value)].dtype = "int64";
+    return value;
+  };
+  const int next = whole(forward.node("add_.Tensor", {testing::ref(calls), testing::integer(1)}, {}));
+  const int left = whole(forward.node("remainder.Scalar", {testing::ref(next), testing::integer(10)}, {}));
+  forward.returns_all({forward.node("eq.Scalar", {testing::ref(left), testing::integer(3)}, {}),
+                       forward.node("ge.Scalar", {testing::ref(next), testing::integer(2000)}, {})});
+  EXPECT_THAT(turning_points(forward.graph, calls, kNoBuffers), ElementsAre(2, 12, 1998, 1999, 2000));
+}
+
 TEST(SingledOut, AsksForTheEndsOfTheRangeThatIntegersAreDrawnFrom) {
   Drawn forward, recipe;
   forward.returns(forward.node("neg", {testing::ref(forward.input({4}, "int64"))}, {4}));

@@ -81,6 +81,8 @@ void ReferenceSide::find_stress_trials() const {
   if (maker_->weight_sets().has_movable_buffers())
     of_state.push_back({StressKind::buffers, {kMovedBuffers, kNearBuffers, kMovedFloatBuffers}});
   if (maker_->weight_sets().has_counters()) of_state.push_back({StressKind::buffers, {kFurtherBuffers}});
+  for (int i = 0; i < maker_->weight_sets().turning_points(); ++i)
+    of_state.push_back({StressKind::buffers, {kTurningPoint + i}});
   if (maker_->weight_sets().has_transitions()) of_state.push_back({StressKind::buffers, {kNearlyThere}});
   if (maker_->weight_sets().has_movable_weights()) {
     of_state.push_back({StressKind::weights, {kStretchedWeights}});

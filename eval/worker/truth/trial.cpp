@@ -120,8 +120,9 @@ Status TrialMaker::prepare() {
       [&](int value) { return rare_places(weights_->given()[static_cast<size_t>(value)]); });
   reads_whole_numbers_ = reads_whole_numbers(reference_, uses);
   leave_out_unfit_weights();
-  find_read_state();
+  find_read_state(uses);
   find_transitions();
+  find_turning_points(uses);
   return {};
 }
 
@@ -177,7 +178,7 @@ Status TrialMaker::try_on_host(const std::vector<IValue>& leaves, const State& s
 }
 
 // Each buffer that a call changes is given another value, to see whether the outputs change.
-void TrialMaker::find_read_state() {
+void TrialMaker::find_read_state(const GraphUses& uses) {
   const auto& nodes = reference_.forward.nodes;
   const bool may_change = std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
                                       [](auto& each) { return each.is_buffer; }) ||
@@ -194,6 +195,12 @@ void TrialMaker::find_read_state() {
     for (auto& output : trial->outputs) outputs.push_back(digest_of(output.eager));
     std::vector<size_t> values;
     for (auto& changed : trial->state) values.push_back(changed.value);
+    // What matters at every tenth call only would not be seen.
+    std::erase_if(values, [&](size_t value) {
+      const bool is_whole = reference_.forward.values[value].dtype.find("int") != std::string::npos;
+      return is_whole && !only_counts(reference_.forward, uses, static_cast<int>(value));
+    });
+    if (values.empty()) return;
     if (!reads_state(*leaves, values, outputs)) {
       unread_.insert(values.begin(), values.end());
       return;
@@ -238,6 +245,16 @@ void TrialMaker::find_transitions() {
   if (!here && !on_host.ok()) return;
   weights_->set_steps_to_the_end(steps_to_the_end(counters, here ? *eager_ : *on_host, weights_->given(), *leaves,
                                                   here ? options_.device : c10::DeviceType::CPU, options_.seed));
+}
+
+void TrialMaker::find_turning_points(const GraphUses& uses) {
+  std::map<size_t, std::vector<int64_t>> points;
+  for (const size_t counter : counters_of(reference_.forward, weights_->given())) {
+    const auto at = turning_points(reference_.forward, static_cast<int>(counter),
+                                   [&](int value) { return elements_of(uses, value); });
+    if (!at.empty()) points[counter] = at;
+  }
+  weights_->set_turning_points(std::move(points));
 }
 
 // Weights that are drawn anew may be none that the model can work with: those stay.

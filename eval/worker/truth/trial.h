@@ -143,12 +143,13 @@ class TrialMaker {
   void leave_out_unfit_weights();
   // nullptr: there are no inputs.
   WeightSets::Fits fits_given_inputs() const;
-  void find_read_state();
+  void find_read_state(const GraphUses& uses);
   bool may_be_refused(StressKind kind) const;
   // A GPU ends for good on an index outside of a table, which a counter that is moved may become, and on a probability
   // above one; a processor throws.
   Status try_on_host(const std::vector<c10::IValue>& leaves, const State& state) const;
   void find_transitions();
+  void find_turning_points(const GraphUses& uses);
   bool reads_state(const std::vector<c10::IValue>& leaves, const std::vector<size_t>& values,
                    const std::vector<std::string>& outputs) const;
   // Of a trial with leaves, seed, weights and all else that decides the call.

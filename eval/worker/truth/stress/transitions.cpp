@@ -36,9 +36,6 @@ std::vector<size_t> counters_of(const Graph& graph, const State& given) {
   return counters;
 }
 
-namespace {
-
-// Whether a value is only added to, and what comes of that only added to or kept.
 bool only_counts(const Graph& graph, const GraphUses& uses, int value) {
   const auto counts = [&](int user) {
     const GraphNode& node = graph.nodes[static_cast<size_t>(user)];
@@ -51,8 +48,6 @@ bool only_counts(const Graph& graph, const GraphUses& uses, int value) {
   const auto& users = uses.users(value);
   return std::all_of(users.begin(), users.end(), counts);
 }
-
-}  // namespace
 
 bool reads_whole_numbers(const Reference& reference, const GraphUses& uses) {
   const Graph& graph = reference.forward;

@@ -26,6 +26,8 @@ std::optional<int64_t> end_of_transition(const ResultAt& result, int64_t latest)
 // Buffers of one whole number, by value of the graph.
 std::vector<size_t> counters_of(const Graph& graph, const State& given);
 
+// Whether a value is only added to, and what comes of that only added to or kept.
+bool only_counts(const Graph& graph, const GraphUses& uses, int value);
 // Whether the model does anything else with whole numbers in its buffers than count on.
 bool reads_whole_numbers(const Reference& reference, const GraphUses& uses);
 

@@ -70,7 +70,7 @@ WeightSets::WeightSets(const Reference& reference, State given, Options options)
 
 int64_t WeightSets::bytes() const { return bytes_of(given_); }
 
-bool WeightSets::is_of_buffers(int set) { return rule_of(kBufferMoves, set) != nullptr; }
+bool WeightSets::is_of_buffers(int set) { return rule_of(kBufferMoves, set) != nullptr || set >= kTurningPoint; }
 
 bool WeightSets::has_movable_weights() const {
   return std::any_of(reference_.parameters.begin(), reference_.parameters.end(),
@@ -78,6 +78,13 @@ bool WeightSets::has_movable_weights() const {
 }
 
 bool WeightSets::has_counters() const { return !counters_of(reference_.forward, given_).empty(); }
+
+int WeightSets::turning_points() const {
+  constexpr size_t kMost = 4;
+  size_t count = 0;
+  for (auto& [value, points] : turning_points_) count = std::max(count, points.size());
+  return static_cast<int>(std::min(count, kMost));
+}
 
 Unmoved WeightSets::unmoved_in(int set) const {
   Unmoved unmoved = unmoved_;
@@ -100,6 +107,10 @@ State WeightSets::make(int set) const {
   if (set == kNearlyThere) {
     made = copy_state(given, false, options_.device);
     for (auto& [value, steps] : steps_to_the_end_) made[value].add_(steps);
+  } else if (set >= kTurningPoint) {
+    made = copy_state(given, false, options_.device);
+    for (auto& [value, points] : turning_points_)
+      made[value].fill_(points[static_cast<size_t>(set - kTurningPoint) % points.size()]);
   } else if (move) {
     constexpr int64_t kSteps = 3;  // a place in a ring that one count hides another one shows
     made = moved_buffers(graph, given, seed + 2, *move, unmoved);
@@ -159,7 +170,7 @@ std::string WeightSets::leave_out_unfit(const Fits& fits) {
 }
 
 bool WeightSets::leave_out_of(int set, const Fits& fits) {
-  if (set == kNearlyThere) return false;  // counters alone change
+  if (set == kNearlyThere || set >= kTurningPoint) return false;  // counters alone change
   Unmoved& unmoved = unmoved_in_[set];
   if (fits(set)) return true;
   find_unmoved(set, fits, unmoved);

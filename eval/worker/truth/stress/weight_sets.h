@@ -21,6 +21,9 @@ inline constexpr int kGivenWeights = 0, kMovedWeights = 1, kRedrawnWeights = 2, 
                      kFairlyLargeWeights = 9, kStretchedBuffers = 10, kEmptyRows = 11, kOffsetWeights = 12,
                      kNearlyThere = 13, kSmallWeights = 14, kFurtherBuffers = 15, kMovedGates = 16;
 
+// From here on: counters at their turning points, the first of each, the second, ...
+inline constexpr int kTurningPoint = 100;
+
 // Which of `count` things may change, found by halves: all of a range that `fits` beside those found before, else those
 // of its halves, as long as there are `calls` of it left. The rest stay.
 using FitsTogether = std::function<bool(const std::vector<bool>& change)>;
@@ -49,7 +52,10 @@ class WeightSets {
   // Whether there are counters that matter for some time only: those of kNearlyThere.
   bool has_transitions() const { return !steps_to_the_end_.empty(); }
   bool has_counters() const;
+  // How many sets there are from kTurningPoint on: as many as a counter has such points, but for more than four.
+  int turning_points() const;
   void set_steps_to_the_end(std::map<size_t, int64_t> steps) { steps_to_the_end_ = std::move(steps); }
+  void set_turning_points(std::map<size_t, std::vector<int64_t>> points) { turning_points_ = std::move(points); }
 
   // Whether the model gives numbers with a set where it does with the given weights.
   using Fits = std::function<bool(int set)>;
@@ -67,10 +73,11 @@ class WeightSets {
   const Reference& reference_;
   Options options_;
   State given_;
-  mutable std::optional<State> given_on_device_;  // once asked for
-  std::map<size_t, int64_t> steps_to_the_end_;    // that counters are moved by, by value of the graph
-  Unmoved unmoved_;                               // in every set
-  std::map<int, Unmoved> unmoved_in_;             // in one set besides
+  mutable std::optional<State> given_on_device_;           // once asked for
+  std::map<size_t, int64_t> steps_to_the_end_;             // that counters are moved by, by value of the graph
+  std::map<size_t, std::vector<int64_t>> turning_points_;  // of counters, by value of the graph
+  Unmoved unmoved_;                                        // in every set
+  std::map<int, Unmoved> unmoved_in_;                      // in one set besides
   mutable std::map<int, State> kept_;
 };
 
