@@ -227,6 +227,26 @@ TEST(Stress, MakesIntegersOfOtherFormsAgree) {
   EXPECT_GT(away.lt(257).logical_and(away.gt(0)).sum().item<int64_t>(), 16);
 }
 
+// A threshold for each column, one for each row, and one for all.
+TEST(Stress, MakesElementsAgreeWithWhatBroadcastsToThem) {
+  const at::Tensor given = at::rand({16, 12});
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{12}, {16}, {16, 1}, {}}) {
+    const at::Tensor other = at::rand(sizes).add(2);
+    const at::Tensor aligned = sizes == std::vector<int64_t>{16} ? other.unsqueeze(1) : other;
+    for (const bool first : {true, false}) {  // before what it is compared with, and behind
+      std::vector<c10::IValue> leaves =
+          first ? std::vector<c10::IValue>{other, given} : std::vector<c10::IValue>{given, other};
+      std::vector<InputFacts> facts(2);
+      apply_stress({StressKind::agree}, facts, 7, leaves);
+      const at::Tensor made = leaves[first ? 1 : 0].toTensor();
+      const int64_t count = made.eq(aligned).sum().item<int64_t>();
+      EXPECT_GT(count, 64) << at::IntArrayRef(sizes);
+      EXPECT_EQ(made.eq(given).sum().item<int64_t>(), given.numel() - count);
+      EXPECT_TRUE(leaves[first ? 0 : 1].toTensor().equal(other));
+    }
+  }
+}
+
 TEST(WeightSets, FindsByHalvesWhatMayChange) {
   int calls = 100;
   const std::vector<bool> unfit = {false, true, false, false, false, false, true};

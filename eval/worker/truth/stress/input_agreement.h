@@ -10,14 +10,15 @@
 
 namespace tilepilot::eval {
 
-// The first input of the form of input `i`, of whole numbers also one of another form; `i`: there is none before it.
+// The first input before input `i` of its form, of whole numbers also of another; of floating numbers else the first of
+// fewer elements that broadcasts to it, as thresholds for each row or column do. `i`: there is none.
 size_t first_alike(const std::vector<at::Tensor>& inputs, size_t i);
 
 // Whether input `i` may hold what another one does: whole numbers only where they may come twice and in any order.
 bool may_agree(const std::vector<at::Tensor>& inputs, const std::vector<InputFacts>& facts, size_t i);
 
-// With every second row, or element where there are no rows or these are whole numbers, of the other one, in the range
-// that the facts tell; if `nearly`, up to eight roundings away, whole numbers up to 256.
+// With every second row, or element where there are no rows, these are whole numbers or the other one broadcasts, of
+// the other one, in the range that the facts tell; if `nearly`, up to eight roundings away, whole numbers up to 256.
 at::Tensor agreeing(const at::Tensor& tensor, const at::Tensor& other, const InputFacts& facts, bool nearly,
                     Draws& draws);
 
