@@ -256,9 +256,10 @@ Preflight preflight(const Reference& reference, const MachineRates& rates, bool 
   }
   result.product_flops = std::max(0.0, result.product_flops);
   result.rates = rates;
-  result.least = roofline(result.cost, result.product_flops, rates);
-  result.bound = least_time(result.cost, result.product_flops, rates);
-  result.eager_s = eager_estimate_s(uses, rates);
+  leave_out_units_for_halves(reference.forward, result.rates);
+  result.least = roofline(result.cost, result.product_flops, result.rates);
+  result.bound = least_time(result.cost, result.product_flops, result.rates);
+  result.eager_s = eager_estimate_s(uses, result.rates);
   for (auto& node : reference.forward.nodes) result.random = result.random || draws_random_numbers(node);
   result.unused = unused_names(reference, influential(uses));
   result.memory = memory_need(uses, on_gpu);

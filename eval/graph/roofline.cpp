@@ -73,17 +73,33 @@ double measured_bandwidth(int threads) {
   return best;
 }
 
+// A measurement shows less than the memory can do where others were at work, never more: the best of all is kept, and
+// after this time another is made.
+constexpr int64_t kSecondsBetweenMeasurements = 600;
+
+int64_t seconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
 double bandwidth(int threads, const std::filesystem::path& cache) {
   if (cache.empty()) return measured_bandwidth(threads);
   const auto file = cache / "processor.json";
   const std::string key = fmt::format("{}, {} threads", processor_field("model name"), threads);
   nlohmann::json known = nlohmann::json::parse(std::ifstream(file), nullptr, false);
-  if (known.is_object() && known.contains(key) && known[key].is_number() && known[key].get<double>() > 0)
-    return known[key].get<double>();
   if (!known.is_object()) known = nlohmann::json::object();
-  known[key] = measured_bandwidth(threads);
+  nlohmann::json& entry = known[key];
+  if (!entry.is_object()) entry = nlohmann::json::object();
+  const auto number_in = [&](const char* name) {
+    return entry.contains(name) && entry[name].is_number() ? entry[name].get<double>() : 0.0;
+  };
+  const double best = number_in("bytes_per_s"), age = static_cast<double>(seconds_now()) - number_in("measured_at");
+  if (best > 0 && age >= 0 && age < kSecondsBetweenMeasurements) return best;
+  entry["bytes_per_s"] = std::max(best, measured_bandwidth(threads));
+  entry["measured_at"] = seconds_now();
+  const double rate = entry["bytes_per_s"].get<double>();
   std::ofstream(file) << known.dump(1) << "\n";  // where it cannot be written, the next run measures again
-  return known[key].get<double>();
+  return rate;
 }
 
 bool is_half(std::string_view dtype) {
@@ -116,6 +132,13 @@ std::optional<MachineRates> rates_of_device(std::string_view name, std::string_v
 int64_t last_level_cache() {
   const int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
   return bytes > 0 ? bytes : int64_t{32} << 20;
+}
+
+void leave_out_units_for_halves(const Graph& graph, MachineRates& rates) {
+  if (rates.vector_flops <= 0 || rates.vector_flops >= rates.product_flops) return;
+  const bool has_halves = std::any_of(graph.values.begin(), graph.values.end(),
+                                      [](const GraphValue& value) { return is_half(value.dtype); });
+  if (!has_halves) rates.product_flops = rates.other_flops = rates.vector_flops;
 }
 
 MachineRates rates_of_processor(int threads, const std::filesystem::path& cache) {

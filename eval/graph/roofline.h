@@ -29,8 +29,12 @@ MachineRates rates_of_gpu(std::string_view architecture, std::string_view dtype)
 // be faster than all that are known.
 std::optional<MachineRates> rates_of_device(std::string_view name, std::string_view dtype);
 // Of this processor: its memory's rate is measured (about 50 ms), the rest follows from cores, frequency and vectors.
-// Kept in `cache`, by the processor's name; empty: measured again.
+// The best measurement so far is kept in `cache`, by the processor's name, and another is made after ten minutes; an
+// empty `cache`: measured each time. The rate of products is that of bfloat16 where the processor has units for it.
 MachineRates rates_of_processor(int threads, const std::filesystem::path& cache);
+// For a processor and a graph without values of 16 bits: products run in vectors, not in units for bfloat16. Rates
+// without `vector_flops` (of a GPU, whose dtype is known) stay as they are.
+void leave_out_units_for_halves(const Graph& graph, MachineRates& rates);
 // Bytes of this processor's last cache.
 int64_t last_level_cache();
 

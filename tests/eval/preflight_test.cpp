@@ -297,5 +297,51 @@ TEST(Roofline, MeasuresThisProcessorOnce) {
   EXPECT_EQ(first.bytes_per_s, second.bytes_per_s);
 }
 
+// The cache's file with another rate for each of its entries, measured so many seconds ago.
+void set_known_rate(const std::filesystem::path& folder, double rate, int64_t age) {
+  const auto file = folder / "processor.json";
+  auto known = nlohmann::json::parse(std::ifstream(file));
+  for (auto& [key, entry] : known.items()) {
+    entry["bytes_per_s"] = rate;
+    entry["measured_at"] = entry["measured_at"].get<int64_t>() - age;
+  }
+  std::ofstream(file) << known.dump();
+}
+
+TEST(Roofline, KeepsTheBestRateOfMemoryAndMeasuresAgainLater) {
+  constexpr double kBelowAny = 1e3, kAboveAny = 1e15;
+  constexpr int64_t kHour = 3600;
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "rates_again";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  rates_of_processor(1, folder);
+  set_known_rate(folder, kBelowAny, 0);
+  EXPECT_EQ(rates_of_processor(1, folder).bytes_per_s, kBelowAny) << "measured just now";
+  set_known_rate(folder, kBelowAny, kHour);
+  EXPECT_GT(rates_of_processor(1, folder).bytes_per_s, 1e8) << "a busy machine's rate does not stay";
+  set_known_rate(folder, kAboveAny, kHour);
+  EXPECT_EQ(rates_of_processor(1, folder).bytes_per_s, kAboveAny) << "nor does a worse one replace it";
+  std::ofstream(folder / "processor.json") << R"({"another": 7, "form": "of the file"})";
+  EXPECT_GT(rates_of_processor(1, folder).bytes_per_s, 1e8);
+}
+
+TEST(Roofline, CountsUnitsForHalvesOnlyWhereTheGraphHasHalves) {
+  MachineRates rates;
+  rates.product_flops = rates.other_flops = 1600e9;
+  rates.vector_flops = 100e9;
+  Graph graph;
+  graph.values.push_back({.name = "x", .dtype = "float32", .shape = {4}, .strides = {1}});
+  MachineRates single = rates;
+  leave_out_units_for_halves(graph, single);
+  EXPECT_EQ(single.product_flops, 100e9);
+  graph.values.push_back({.name = "y", .dtype = "bfloat16", .shape = {4}, .strides = {1}});
+  MachineRates half = rates;
+  leave_out_units_for_halves(graph, half);
+  EXPECT_EQ(half.product_flops, 1600e9);
+  rates.vector_flops = 0;  // a GPU's
+  leave_out_units_for_halves(Graph(), rates);
+  EXPECT_EQ(rates.product_flops, 1600e9);
+}
+
 }  // namespace
 }  // namespace tilepilot::eval
