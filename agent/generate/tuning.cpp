@@ -44,10 +44,11 @@ void for_each_line(const std::string& source, Visit visit) {
   }
 }
 
-// How fast an attempt is beside the best so far.
-double share_of_best(const std::vector<Attempt>& history, size_t number) {
+// How fast an attempt may be beside the best so far: on a busy machine a ratio says little, the end of its interval
+// more.
+double most_of_best(const std::vector<Attempt>& history, size_t number) {
   const size_t best = *best_of(history);
-  if (const auto pairing = pairing_of(history, number, best)) return pairing->ratio;
+  if (const auto pairing = pairing_of(history, number, best)) return pairing->high;
   return history[number].verdict.speedup() / history[best].told().speedup();
 }
 
@@ -146,7 +147,7 @@ std::optional<Candidate> Tuner::next(const std::vector<Attempt>& history) {
   if (descent_) {
     descent_->hear(history);
   } else {
-    if (!is_right(last.verdict) || share_of_best(history, history.size() - 1) < kLeastShareOfBest) return std::nullopt;
+    if (!is_right(last.verdict) || most_of_best(history, history.size() - 1) < kLeastShareOfBest) return std::nullopt;
     descent_ = std::make_unique<Descent>(history, most_variants_);
   }
   auto variant = descent_->next();
@@ -158,6 +159,16 @@ size_t origin_of(const std::vector<Attempt>& history, size_t number) {
   while (history[number].candidate.is_variant) number = *history[number].candidate.changes;
   return number;
 }
+
+namespace {
+// `best_variant`: the best so far, where it is a variant. It may be so without being faster than what it varies: where
+// only it is distinguishable from the best before.
+std::string tuning_result(size_t number, size_t fastest, std::optional<size_t> best_variant) {
+  if (fastest != number) return fmt::format("the fastest is attempt {}", fastest + 1);
+  if (!best_variant) return "none is faster";
+  return fmt::format("attempt {} is the best so far, though not distinguishable from this attempt", *best_variant + 1);
+}
+}  // namespace
 
 std::string tuning_report(const std::vector<Attempt>& history, size_t number, int most_variants) {
   const std::string& source = history[number].candidate.source;
@@ -175,23 +186,26 @@ std::string tuning_report(const std::vector<Attempt>& history, size_t number, in
   });
   if (counted == 0) return other_lines;
   size_t tried = 0, last = number;
+  const auto best = best_of(history);
+  bool best_is_variant = false;
   for (size_t i = number + 1; i < history.size(); ++i) {
     if (!history[i].candidate.is_variant || origin_of(history, i) != number) continue;
     ++tried;
+    best_is_variant = best_is_variant || best == i;
     if (relation_of(history, i, last) == Relation::faster) last = i;
   }
   const std::vector<Attempt> until(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(number) + 1);
   if (tried > 0)
     text = fmt::format("The tuner judged {} variant{} of it; {}.\n", tried, tried == 1 ? "" : "s",
-                       last == number ? "none is faster" : fmt::format("the fastest is attempt {}", last + 1));
+                       tuning_result(number, last, best_is_variant ? best : std::nullopt));
   else if (most_variants <= 0)
     text = "The tuner did not run: this run allows no variants.\n";
   else if (!is_right(history[number].verdict))
     text = "The tuner did not run: the program is not verified.\n";
-  else if (const double share = share_of_best(until, number); share < kLeastShareOfBest)
+  else if (const double share = most_of_best(until, number); share < kLeastShareOfBest)
     text = fmt::format(
-        "The tuner did not run: the program is {:.2f} times as fast as the best so far, which is below {}.\n", share,
-        kLeastShareOfBest);
+        "The tuner did not run: the program is at most {:.2f} times as fast as the best so far, which is below {}.\n",
+        share, kLeastShareOfBest);
   else
     text = fmt::format("The tuner did not run: less than {:.0f} s were left.\n", kLeastSecondsForVariant);
   return text + other_lines;

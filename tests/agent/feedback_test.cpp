@@ -114,7 +114,8 @@ TEST(Feedback, TellsWhatTheTunerDidOrWhyItDidNotRun) {
     return join(feedback_prompt(history, next_step(history), {.variants = variants}));
   };
   const Attempt fast = verified_in(10, "fast\n"), first = verified_in(50, open);
-  EXPECT_THAT(told({fast, first}), HasSubstr("did not run: the program is 0.20 times as fast as the best so far"));
+  EXPECT_THAT(told({fast, first}),
+              HasSubstr("did not run: the program is at most 0.20 times as fast as the best so far"));
   EXPECT_THAT(told({first}), HasSubstr("did not run: less than 30 s were left"));
   EXPECT_THAT(told({first}, 0), HasSubstr("did not run: this run allows no variants"));
   EXPECT_THAT(told({attempt_with(eval::Outcome::crashed, open)}),
@@ -122,6 +123,14 @@ TEST(Feedback, TellsWhatTheTunerDidOrWhyItDidNotRun) {
   Attempt variant = variant_of(0, verified_in(40, "A = 2  # tune: 1, 2\n"));
   variant.pairings = {{0, 1.25, 1.2, 1.3}};
   EXPECT_THAT(told({first, variant}), HasSubstr("The tuner judged 1 variant of it; the fastest is attempt 2."));
+  // Only the variant is known to be faster than the best before.
+  Attempt like_first = first;
+  like_first.pairings = {{0, 1.05, 0.95, 1.16}};
+  variant.candidate.changes = 1;
+  variant.pairings = {{0, 1.33, 1.02, 1.38}, {1, 1.14, 0.87, 1.3}};
+  EXPECT_THAT(
+      told({verified_in(55, "old\n"), like_first, variant}),
+      HasSubstr("1 variant of it; attempt 3 is the best so far, though not distinguishable from this attempt."));
   const Attempt wrong_form = verified_in(50, "x\nA = f(1)  # tune: 1, 2\n");
   EXPECT_THAT(told({wrong_form}), HasSubstr("Line 2 leaves no number open"));
   EXPECT_THAT(told({verified_in(50, "x = 1\n")}), Not(HasSubstr("tuner")));
