@@ -14,13 +14,13 @@ AtomList AxisSpace::fresh(int64_t extent) {
 AtomList AxisSpace::resolve(const AtomList& atoms) const {
   AtomList result;
   for (int atom : atoms) {
-    const AtomList& parts = atoms_[static_cast<size_t>(atom)].parts;
+    AtomList& parts = atoms_[static_cast<size_t>(atom)].parts;
     if (parts.empty()) {
       result.push_back(atom);
       continue;
     }
-    AtomList inner = resolve(parts);
-    result.insert(result.end(), inner.begin(), inner.end());
+    parts = resolve(parts);  // a long recurrence makes long chains of equal atoms
+    result.insert(result.end(), parts.begin(), parts.end());
   }
   return result;
 }

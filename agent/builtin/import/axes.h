@@ -25,7 +25,7 @@ class AxisSpace {
     int64_t extent;
     AtomList parts;  // what it was split into or made equal to; empty: itself
   };
-  std::vector<Atom> atoms_;
+  mutable std::vector<Atom> atoms_;  // resolve() shortens the way from an atom to its parts
 };
 
 // A tensor that a group reads: a strided window of the memory behind `base`.
