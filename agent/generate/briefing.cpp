@@ -51,6 +51,7 @@ Result<Briefing> brief(const eval::Reference& reference, const eval::Preflight& 
   author.task = task_prompt({reference, options.target, options.judge.aten, preflight, options.judge.threads,
                              std::move(chosen.hits), author.start, std::move(lessons), std::move(eager)});
   author.bound = preflight.bound;
+  author.products = eval::product_times(eval::GraphUses(reference.forward), preflight.rates);
   author.variants = options.variants;
   author.context_tokens = options.context_tokens;
   author.answer_tokens = options.answer_tokens;

@@ -252,25 +252,21 @@ std::string instruction(const std::vector<Attempt>& history, const NextStep& ste
 }
 
 // Where the time of the base goes; in short, that of this attempt where it is another one.
-struct ThisAttempt {
-  size_t number;
-  double least_s;
-};
 void add_profiles(std::vector<PromptPart>& parts, const std::vector<Attempt>& history, const NextStep& step,
-                  ThisAttempt last) {
+                  size_t last, const ModelTimes& model) {
   const auto has_profile = [&](size_t number) {
     return is_right(history[number].verdict) && history[number].verdict.profile;
   };
-  const size_t base = step.base.value_or(last.number);
-  if (base != last.number && has_profile(last.number))
+  const size_t base = step.base.value_or(last);
+  if (base != last && has_profile(last))
     parts.push_back({"\nWhere a call's time goes in this attempt, as measured in calls of their own:\n\n" +
-                     profile_rows(*history[last.number].verdict.profile)});
+                     profile_rows(*history[last].verdict.profile, model)});
   if (!has_profile(base)) return;
   parts.push_back(
       {fmt::format("\nWhere a call's time goes in attempt {}, the base, as measured in calls of their "
                    "own:\n\n",
                    base + 1)});
-  for (PromptPart& part : profile_parts(history[base].verdict, last.least_s)) parts.push_back(std::move(part));
+  for (PromptPart& part : profile_parts(history[base].verdict, model)) parts.push_back(std::move(part));
 }
 
 // The fastest first, of each program and its variants the fastest alone.
@@ -376,7 +372,7 @@ std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, con
   if (!ok) heading += ". ";
   parts.push_back({heading + (ok ? speed_report(last.verdict, facts.bound) : failure_report(last)) +
                    tuning_report(history, number, facts.variants)});
-  add_profiles(parts, history, step, {number, facts.bound.s});
+  add_profiles(parts, history, step, number, {facts.bound.s, facts.products});
   if (!ok && !facts.fixes.empty()) parts.push_back({fixes_text(facts.fixes), Keep::memory});
   if (best && step.base != best)
     parts.push_back({fmt::format("\nThe best so far is attempt {}, another program than the base:\n\n{}", *best + 1,

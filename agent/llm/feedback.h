@@ -2,6 +2,7 @@
 // language it concerns, the best so far, and what to do next.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,9 @@ int attempts_without_progress(const std::vector<Attempt>& history, size_t first 
 
 struct FeedbackFacts {
   eval::LeastTime bound;
-  int variants = 8;                        // that the tuner may judge of a program
-  std::vector<retrieval::Fix> fixes = {};  // of this attempt's failure, from earlier runs
+  int variants = 8;                             // that the tuner may judge of a program
+  std::vector<retrieval::Fix> fixes = {};       // of this attempt's failure, from earlier runs
+  std::map<std::string, double> products = {};  // eval::product_times
 };
 // Its words are those that the prompt defines (agent/llm/prompt_parts/answers.md): this attempt, the best so far, the
 // base.

@@ -255,7 +255,7 @@ class LlmAuthor final : public Author {
       if (step.base) program.push_back({fenced("python", current)});
       std::vector<retrieval::Fix> fixes;
       if (step.kind == NextStep::Kind::repair) fixes = options_.recall(history[*step.base]);
-      feedback = feedback_prompt(history, step, {options_.bound, options_.variants, fixes});
+      feedback = feedback_prompt(history, step, {options_.bound, options_.variants, fixes, options_.products});
     }
     // Of what was said in this attempt, the oldest goes where nothing else can.
     size_t from = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "agent/generate/author.h"
@@ -13,9 +14,10 @@ namespace tilepilot::agent {
 
 struct LlmAuthorOptions {
   std::vector<PromptPart> system, task;
-  std::string start;           // the program that changes refer to before there is an attempt; may be empty
-  eval::LeastTime bound;       // of all programs on this machine
-  int64_t context_tokens = 0;  // of the model, answer included; 0: unknown
+  std::string start;                       // the program that changes refer to before there is an attempt; may be empty
+  eval::LeastTime bound;                   // of all programs on this machine
+  std::map<std::string, double> products;  // eval::product_times
+  int64_t context_tokens = 0;              // of the model, answer included; 0: unknown
   int64_t answer_tokens = 16'000;
   int parallel = 1;               // answers that are asked for at once, unless a program is mended
   int most_without_progress = 6;  // attempts since the best

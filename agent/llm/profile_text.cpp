@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "agent/llm/quotation.h"
 #include "eval/profile/profile_text.h"
@@ -52,6 +53,18 @@ OperatorKind kind_of(std::string_view full_name) {
     return OperatorKind::product;
   if (name.starts_with("empty") || name.starts_with("new_empty")) return OperatorKind::allocation;
   return is_among(kCopies) ? OperatorKind::copy : OperatorKind::other;
+}
+
+// Beyond that many times of what the machine's rates allow, PyTorch's library is far from them.
+constexpr double kFarFromRates = 4;
+
+// The least time of an operator's calls by the machine's rates, where they take far longer and it is a product that the
+// model has, too. Which of several, the profile does not know: the longest of them.
+std::optional<double> least_us_of_slow_product(const OperatorProfile& each, const ModelTimes& model) {
+  const auto known = model.products.find(each.name);
+  if (known == model.products.end() || kind_of(each.name) != OperatorKind::product) return std::nullopt;
+  const double least = each.count * known->second * 1e6;
+  return each.us > kFarFromRates * least ? std::optional(least) : std::nullopt;
 }
 
 // What could be gained, and how.
@@ -107,11 +120,17 @@ struct SmallOperators {
   std::vector<int> lines;
 };
 
-void add_operator_gains(const Profile& profile, std::vector<Gain>& gains) {
+void add_operator_gains(const Profile& profile, const ModelTimes& model, std::vector<Gain>& gains) {
   SmallOperators small;
   for (const OperatorProfile& each : profile.operators) {
     const OperatorKind kind = kind_of(each.name);
-    // PyTorch's library is hard to beat, as its row says, and outputs need memory.
+    if (const auto least = least_us_of_slow_product(each, model))
+      gains.push_back(
+          {each.us - *least, fmt::format("{}{}, which takes {} by the machine's rates: PyTorch's library is "
+                                         "far from them here; write it as a kernel, with what comes before "
+                                         "and after it",
+                                         in_backticks(each.name), in_line(each.line), eval::time_text(*least))});
+    // Else PyTorch's library is hard to beat, as its row says, and outputs need memory.
     if (kind == OperatorKind::product || kind == OperatorKind::allocation) continue;
     if (each.share < kNotableShare) {
       small.us += each.us;
@@ -163,12 +182,12 @@ void add_host_gain(const eval::Verdict& verdict, std::vector<Gain>& gains) {
   gains.push_back({us, std::move(words)});
 }
 
-std::string gains_text(const eval::Verdict& verdict, double least_us) {
+std::string gains_text(const eval::Verdict& verdict, const ModelTimes& model) {
   const Profile& profile = *verdict.profile;
   std::vector<Gain> gains;
   add_kernel_gains(profile, gains);
-  add_operator_gains(profile, gains);
-  add_gain_of_fusing(profile, least_us, gains);
+  add_operator_gains(profile, model, gains);
+  add_gain_of_fusing(profile, model.least_s * 1e6, gains);
   add_host_gain(verdict, gains);
   std::erase_if(gains, [&](const Gain& gain) { return !(gain.us >= kNotableShare * profile.call.median_us); });
   std::stable_sort(gains.begin(), gains.end(), [](const Gain& a, const Gain& b) { return a.us > b.us; });
@@ -206,16 +225,18 @@ std::string kernel_details(const KernelProfile& kernel) {
   return text;
 }
 
-std::string_view note_on(OperatorKind kind) {
-  if (kind == OperatorKind::product)
+std::string note_on(const OperatorProfile& each, const ModelTimes& model) {
+  if (const auto least = least_us_of_slow_product(each, model))
+    return fmt::format(": PyTorch's library, {:.0f} times what the machine's rates allow", each.us / *least);
+  if (kind_of(each.name) == OperatorKind::product)
     return ": PyTorch's library, which is hard to beat where it is near the machine's rates; what follows it can be "
            "fused where a kernel does it as well";
   return "";
 }
 
-std::string operator_row(const OperatorProfile& each) {
+std::string operator_row(const OperatorProfile& each, const ModelTimes& model) {
   return fmt::format("- {}: {}{}, {}{}\n", share_text(each.us, each.share), in_backticks(each.name), at_line(each.line),
-                     times(each.count, "call", "calls"), note_on(kind_of(each.name)));
+                     times(each.count, "call", "calls"), note_on(each, model));
 }
 
 bool is_notable(double share) { return share >= kNotableShare; }
@@ -252,21 +273,21 @@ std::string overhead_row(const Profile& profile) {
 }
 
 // Beside kernels.
-std::string other_rows(const Profile& profile, size_t kernels_told) {
+std::string other_rows(const Profile& profile, size_t kernels_told, const ModelTimes& model) {
   std::string text;
   add_rest(profile.kernels, kernels_told, "other kernels", text);
   std::vector<OperatorProfile> working;
   std::copy_if(profile.operators.begin(), profile.operators.end(), std::back_inserter(working),
                [](const OperatorProfile& each) { return kind_of(each.name) != OperatorKind::allocation; });
   const size_t operators = count_told(working, kMostOperatorsTold);
-  for (size_t i = 0; i < operators; ++i) text += operator_row(working[i]);
+  for (size_t i = 0; i < operators; ++i) text += operator_row(working[i], model);
   add_rest(working, operators, "other operators of PyTorch", text);
   return text + overhead_row(profile);
 }
 
 }  // namespace
 
-std::vector<PromptPart> profile_parts(const eval::Verdict& verdict, double least_s) {
+std::vector<PromptPart> profile_parts(const eval::Verdict& verdict, const ModelTimes& model) {
   const Profile& profile = *verdict.profile;
   std::vector<PromptPart> parts;
   const size_t kernels = count_told(profile.kernels, kMostKernelsTold);
@@ -274,15 +295,15 @@ std::vector<PromptPart> profile_parts(const eval::Verdict& verdict, double least
     parts.push_back({kernel_row(profile.kernels[i])});
     parts.push_back({kernel_details(profile.kernels[i]), Keep::details});
   }
-  parts.push_back({other_rows(profile, kernels) + gains_text(verdict, least_s * 1e6)});
+  parts.push_back({other_rows(profile, kernels, model) + gains_text(verdict, model)});
   return parts;
 }
 
-std::string profile_rows(const Profile& profile) {
+std::string profile_rows(const Profile& profile, const ModelTimes& model) {
   std::string text;
   const size_t kernels = count_told(profile.kernels, kMostKernelsTold);
   for (size_t i = 0; i < kernels; ++i) text += kernel_row(profile.kernels[i]);
-  return text + other_rows(profile, kernels);
+  return text + other_rows(profile, kernels, model);
 }
 
 }  // namespace tilepilot::agent

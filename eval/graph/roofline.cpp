@@ -176,6 +176,15 @@ double estimate_s(const NodeCost& cost, const MachineRates& rates) {
   return work + cost.launches * rates.launch_s;
 }
 
+std::map<std::string, double> product_times(const GraphUses& uses, const MachineRates& rates) {
+  std::map<std::string, double> times;
+  for (auto& node : uses.graph().nodes) {
+    const NodeCost cost = cost_of(uses, node);
+    if (cost.product_flops > 0) times[node.op] = std::max(times[node.op], estimate_s(cost, rates));
+  }
+  return times;
+}
+
 double eager_estimate_s(const GraphUses& uses, const MachineRates& rates) {
   double total = 0;
   for (auto& node : uses.graph().nodes) total += estimate_s(cost_of(uses, node), rates);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -58,6 +59,9 @@ LeastTime least_time(const GraphCost& cost, double product_flops, const MachineR
 
 // Seconds that eager takes for one operator by the rates, its launches included.
 double estimate_s(const NodeCost& cost, const MachineRates& rates);
+// Of a graph's products and convolutions by operator ("aten::linear"): the seconds of the one that takes longest by the
+// rates.
+std::map<std::string, double> product_times(const GraphUses& uses, const MachineRates& rates);
 // What eager takes by the same rates: each operator's bytes or operations, and a launch each.
 double eager_estimate_s(const GraphUses& uses, const MachineRates& rates);
 

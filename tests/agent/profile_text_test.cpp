@@ -43,7 +43,9 @@ Attempt profiled(const std::vector<eval::PartRecord>& parts, double call_us, con
   return attempt;
 }
 
-std::string told(const Attempt& attempt, double least_s = 0) { return join(profile_parts(attempt.verdict, least_s)); }
+std::string told(const Attempt& attempt, double least_s = 0) {
+  return join(profile_parts(attempt.verdict, {.least_s = least_s}));
+}
 
 size_t lines_of(const std::string& text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
 
@@ -82,6 +84,21 @@ TEST(ProfileText, SaysNothingOfWhatCannotBeGained) {
       told(profiled({kernel("cached", 9, 100, 250), aten("linear", 12, 880), aten("relu", 13, 8)}, 1000));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("1. ")), HasSubstr("which is hard to beat"), HasSubstr("lie in a cache")));
   EXPECT_THAT(line_with(text, "other operators"), "- 1 %, 8 us: 1 other operators of PyTorch");
+}
+
+TEST(ProfileText, TellsProductsOfPyTorchThatAreFarFromTheMachinesRates) {
+  const Attempt attempt =
+      profiled({kernel("cached", 9, 100, 250), aten("conv2d", 12, 600), aten("linear", 13, 300)}, 1000);
+  const std::string text =
+      join(profile_parts(attempt.verdict, {.products = {{"aten::conv2d", 50e-6}, {"aten::linear", 150e-6}}}));
+  EXPECT_THAT(line_with(text, "`aten::conv2d`, line 12"),
+              "- 60 %, 600 us: `aten::conv2d`, line 12, 1 call: PyTorch's library, 12 times what the machine's rates "
+              "allow");
+  EXPECT_THAT(line_with(text, "`aten::linear`, line 13"), HasSubstr("hard to beat"));
+  EXPECT_THAT(line_with(text, "1. "),
+              AllOf(StartsWith("1. 550 us: `aten::conv2d` (line 12), which takes 50 us by the machine's rates"),
+                    HasSubstr("write it as a kernel")));
+  EXPECT_THAT(text, Not(HasSubstr("2. ")));
 }
 
 TEST(ProfileText, TellsCopiesAndSplitKernels) {

@@ -325,6 +325,18 @@ TEST(Roofline, KeepsTheBestRateOfMemoryAndMeasuresAgainLater) {
   EXPECT_GT(rates_of_processor(1, folder).bytes_per_s, 1e8);
 }
 
+TEST(Roofline, TellsWhatProductsTake) {
+  Drawn drawn;
+  int x = drawn.input({128, 256}), w = drawn.weight({512, 256}), v = drawn.weight({4096, 512});
+  int y = drawn.node("relu", {ref(drawn.node("linear", {ref(x), ref(w)}, {128, 512}))}, {128, 512});
+  drawn.returns(drawn.node("linear", {ref(y), ref(v)}, {128, 4096}));
+  const auto rates = rates_of_gpu("sm_90a", "model");
+  const GraphUses uses(drawn.graph);
+  const auto times = product_times(uses, rates);
+  ASSERT_EQ(times.size(), 1u);
+  EXPECT_EQ(times.at("aten::linear"), estimate_s(cost_of(uses, drawn.graph.nodes[2]), rates));
+}
+
 TEST(Roofline, CountsUnitsForHalvesOnlyWhereTheGraphHasHalves) {
   MachineRates rates;
   rates.product_flops = rates.other_flops = 1600e9;
