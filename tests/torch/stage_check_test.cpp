@@ -245,6 +245,16 @@ TEST_F(StagesOfPrograms, TellOfOneKernelWhereItStops) {
   EXPECT_THAT(wrong.stages, IsEmpty());
 }
 
+// What the second kernel makes of them are other numbers, so that the output does not show it.
+TEST_F(StagesOfPrograms, TellOfElementsThatAKernelLeavesUnwritten) {
+  std::string program = program_of({});
+  program = with_part(program, "T.copy(x, Y[row, 0])", "T.copy(x[0, 0], Y[row, 0])");
+  const Verdict verdict = judge_->check({.source = program, .time = false});
+  EXPECT_EQ(verdict.outcome, Outcome::wrong_values) << to_json(verdict).dump(1);
+  EXPECT_THAT(verdict.notes,
+              ::testing::Contains(AllOf(HasSubstr("kernel `first` (line 11) leaves"), HasSubstr("nobody wrote"))));
+}
+
 TEST_F(StagesOfPrograms, SayNothingOfKernelsThatStandForNoNode) {
   const Verdict verdict = check({.first = "T.sin(x[i, j] * 7.0)", .second = "T.cos(X[row, j]) * W[j] * B[j]"});
   EXPECT_EQ(verdict.outcome, Outcome::wrong_values) << to_json(verdict).dump(1);

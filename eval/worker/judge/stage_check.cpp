@@ -3,10 +3,12 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
 
+#include "eval/worker/candidate/fresh_memory.h"
 #include "eval/worker/candidate/launches/recorded_launches.h"
 #include "eval/worker/truth/stage_match.h"
 
@@ -64,7 +66,27 @@ Status add_values(const ReferenceSide& side, const Trial& trial, StageMatch& mat
   return {};
 }
 
-Result<std::vector<StageCheck>> checks_of(const StageSides& sides) {
+// Notes on launches that left elements of what they write as memory held them: a later kernel that reads them makes
+// other things of them, so that outputs do not show it.
+std::vector<std::string> notes_on_unwritten(const std::vector<WrittenByLaunch>& launches, uint64_t memory) {
+  constexpr size_t kMostNotes = 2;
+  std::vector<std::string> notes;
+  for (const WrittenByLaunch& launch : launches) {
+    for (const at::Tensor& tensor : launch.tensors) {
+      const int64_t unwritten = unwritten_elements(tensor, memory);
+      if (unwritten == 0) continue;
+      notes.push_back(
+          fmt::format("kernel `{}`{} leaves {} of the {} elements of a tensor that it writes, of shape [{}], "
+                      "as memory held them that nobody wrote",
+                      launch.kernel, launch.line > 0 ? fmt::format(" (line {})", launch.line) : "", unwritten,
+                      tensor.numel(), fmt::join(tensor.sizes(), ", ")));
+      if (notes.size() == kMostNotes) return notes;
+    }
+  }
+  return notes;
+}
+
+Result<std::vector<StageCheck>> checks_of(const StageSides& sides, std::vector<std::string>& notes) {
   const Trial& trial = sides.trial;
   CandidateLink& link = sides.channel.link();
   const double deadline = monotonic_seconds() + kSecondsOfStages;
@@ -78,7 +100,9 @@ Result<std::vector<StageCheck>> checks_of(const StageSides& sides) {
   const auto answer = link.ask({{"op", "launches"}});
   if (!answer) return ended();
   if (!answer->body.at("complete").get<bool>()) return make_error(DiagnosticKind::worker_unavailable, {}, kTooMuch);
-  StageMatch match(TRY(launches_in(*answer, link)));
+  const std::vector<WrittenByLaunch> launches = TRY(launches_in(*answer, link));
+  notes = notes_on_unwritten(launches, batch.memory);
+  StageMatch match(launches);
   if (!sides.channel.rest()) return ended();
   TRY(add_values(sides.side, trial, match, deadline));
   return match.checks(sides.side.reference().forward);
@@ -93,7 +117,9 @@ void add_stages(const StageSides& sides, Verdict& verdict) {
     verdict.notes.push_back(fmt::format("its kernels were not held against the model's values: {}", why));
   };
   try {
-    auto checks = checks_of(sides);
+    std::vector<std::string> notes;
+    auto checks = checks_of(sides, notes);
+    verdict.notes.insert(verdict.notes.end(), notes.begin(), notes.end());
     if (!checks.ok()) return note(checks.error().message);
     verdict.stages = *std::move(checks);
   } catch (const std::exception& error) { note(error.what()); }

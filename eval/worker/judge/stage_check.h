@@ -17,7 +17,8 @@ struct StageSides {
   std::function<bool()> load_weights;  // those of the trial; false: the program's process failed
 };
 
-// Adds `stages`, or a note why there are none. Takes about two seconds at most.
+// Adds `stages`, or a note why there are none, and notes on launches that leave elements unwritten. Takes about two
+// seconds at most.
 void add_stages(const StageSides& sides, Verdict& verdict);
 
 }  // namespace tilepilot::eval
