@@ -115,8 +115,8 @@ const std::vector<TileFunction>& copy_functions() {
       {"copy",
        "src, dst, coalesced_width=, disable_tma=, eviction_policy?, prefer_instruction?, annotations?, loop_layout?",
        "copies a tile, converting to the destination's dtype; outside a global tensor reads are 0, writes dropped; of "
-       "unequal extents those of the side closer to the threads count; a start that is a negative number counts from "
-       "the end",
+       "unequal extents those of the side closer to the threads count; from a start point to a start point it is one "
+       "element; a start that is a negative number counts from the end",
        copy},
       {"fill", "buffer, value, annotations?", "sets every element of a buffer or slice", fill},
       {"clear", "buffer, annotations?", "sets every element of a buffer or slice to 0", clear},
