@@ -75,8 +75,8 @@ std::string compiled(const QuestionSources& sources, const std::string& what, co
   const auto file = sources.work / "asked.py";
   if (!write_file(file, program)) return "The program could not be written for the compiler.\n";
   // In a process of its own: what the program does while it is staged may take for ever.
-  std::vector<std::string> command = {sources.program.string(), "compile", file.string(), "--target",
-                                      sources.target,           "--emit",  what};
+  std::vector<std::string> command = {
+      sources.program.string(), "compile", file.filename().string(), "--target", sources.target, "--emit", what};
   // Without one the compiler names the factories whose sizes a call has to say, if there are any.
   if (!call.empty()) command.insert(command.end(), {"--call", call});
   auto ran = runtime::run_process(command, {.time_limit_s = kCompileLimit, .working_directory = sources.work.string()});
