@@ -43,6 +43,22 @@ TEST(Axes, UnifySplitsTheLongerAtom) {
   EXPECT_EQ(space.resolve(whole).size(), 2u);
 }
 
+// As in a recurrence whose steps are written out.
+TEST(Axes, ResolveLongChainsOfEqualAtoms) {
+  AxisSpace space;
+  const AtomList first = space.fresh(8);
+  AtomList last = first;
+  for (int step = 0; step < 3000; ++step) {
+    const AtomList next = space.fresh(8);
+    ASSERT_TRUE(space.unify(next, last));
+    last = next;
+  }
+  EXPECT_EQ(space.resolve(first), last);
+  const AtomList halves = {space.fresh(2)[0], space.fresh(4)[0]};
+  ASSERT_TRUE(space.unify(last, halves));
+  EXPECT_EQ(space.resolve(first), space.resolve(halves));
+}
+
 TEST(Axes, UnifyRefusesUnequalFactors) {
   AxisSpace space;
   AtomList a = {space.fresh(4)[0], space.fresh(6)[0]}, b = {space.fresh(3)[0], space.fresh(8)[0]};

@@ -40,6 +40,29 @@ void add_binary(HandlerTable& table) {
     };
 }
 
+// Of Booleans `~`, `&` and `|` are the logical operators; of integers they stay calls of PyTorch.
+void add_logic_of_bits(HandlerTable& table) {
+  static const std::pair<const char*, ScalarOp> rows[] = {
+      {"bitwise_not", ScalarOp::logical_not},
+      {"bitwise_and", ScalarOp::logical_and},
+      {"bitwise_or", ScalarOp::logical_or},
+      {"bitwise_xor", ScalarOp::ne},
+      {"__and__", ScalarOp::logical_and},
+      {"__or__", ScalarOp::logical_or},
+      {"__xor__", ScalarOp::ne},
+  };
+  for (auto [name, op] : rows)
+    table[std::string("aten::") + name] = [op = op](NodeImport& in) -> Results {
+      std::vector<int> operands;
+      for (size_t i = 0; i < static_cast<size_t>(info(op).arity); ++i) {
+        if (!in.is_tensor(i)) return {};
+        operands.push_back(in.operand(i));
+        if (in.at(operands.back()).dtype != "bool") return {};
+      }
+      return {in.build.map(op, operands)};
+    };
+}
+
 Results scaled_sum(NodeImport& in, ScalarOp op, size_t left, size_t right) {
   double alpha = in.keyword_number("alpha", in.arg_count() > 2 ? in.number(2, 1) : 1);
   int other = in.operand(right);
@@ -93,6 +116,7 @@ Results filled(NodeImport& in, double value) {
 void add_elementwise(HandlerTable& table) {
   add_unary(table);
   add_binary(table);
+  add_logic_of_bits(table);
   table["aten::add"] = [](NodeImport& in) { return scaled_sum(in, ScalarOp::add, 0, 1); };
   table["aten::sub"] = [](NodeImport& in) { return scaled_sum(in, ScalarOp::sub, 0, 1); };
   table["aten::rsub"] = [](NodeImport& in) { return scaled_sum(in, ScalarOp::sub, 1, 0); };
