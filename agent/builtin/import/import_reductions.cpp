@@ -46,6 +46,23 @@ Results plain(NodeImport& in, ReduceOp op, size_t axes_at, size_t keep_at) {
   return {without_axes(in.build, result, axes, in.flag(keep_at, false))};
 }
 
+// How many of a mask hold: float32 counts exactly up to there.
+Results count(NodeImport& in) {
+  constexpr int64_t kMostCounted = int64_t{1} << 24;
+  const int mask = in.operand(0);
+  const std::vector<int> axes = in.axes(1, in.shape(mask).size());
+  int64_t counted = 1;
+  for (int axis : axes) counted *= in.shape(mask)[static_cast<size_t>(axis)];
+  if (counted > kMostCounted) return {};
+  const int total = reduce_all_or_some(in.build, ReduceOp::sum, in.build.cast(mask, "float32"), axes, "count");
+  return {without_axes(in.build, in.build.cast(total, in.result().dtype), axes, in.flag(2, false))};
+}
+
+Results sum(NodeImport& in) {
+  if (in.keyword("dtype")) return {};
+  return in.at(in.operand(0)).dtype == "bool" ? count(in) : plain(in, ReduceOp::sum, 1, 2);
+}
+
 Results mean(NodeImport& in) {
   int x = in.operand(0);
   if (!is_float(in.at(x).dtype)) return {};
@@ -185,7 +202,7 @@ int without_axes(PrimitiveBuilder& build, int arg, const std::vector<int>& axes,
 }
 
 void add_reductions(HandlerTable& table) {
-  table["aten::sum"] = [](NodeImport& in) { return in.keyword("dtype") ? Results{} : plain(in, ReduceOp::sum, 1, 2); };
+  table["aten::sum"] = sum;
   table["aten::mean"] = [](NodeImport& in) { return in.keyword("dtype") ? Results{} : mean(in); };
   table["aten::amax"] = [](NodeImport& in) { return plain(in, ReduceOp::max, 1, 2); };
   table["aten::amin"] = [](NodeImport& in) { return plain(in, ReduceOp::min, 1, 2); };

@@ -22,6 +22,7 @@ namespace {
 std::string base_name(const std::string& op) {
   std::string name = op.substr(op.find("::") + 2);
   while (!name.empty() && name.back() == '_') name.pop_back();
+  if (name.starts_with("__")) return "bitwise_" + name.substr(2);  // "__or__"
   if (name == "linear" || name == "addmm") return "bias";
   if (name == "cross_entropy_loss") return "cross_entropy";
   if (name == "linalg_vector_norm") return "norm";
