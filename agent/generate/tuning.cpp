@@ -176,7 +176,12 @@ std::string tuning_report(const std::vector<Attempt>& history, size_t number, in
   size_t at_line = 0, counted = 0;
   for_each_line(source, [&](const std::string& line, size_t begin) {
     ++at_line;
-    static const std::regex kMeant(R"re(#[ \t]*tune:)re");
+    static const std::regex kMeant(R"re(#[ \t]*tune:)re"), kAutotune(R"re([ \t]*@[ \t]*(tilelang\.)?autotune\b.*)re");
+    if (line.size() <= 400 && std::regex_match(line, kAutotune))
+      other_lines += fmt::format(
+          "Line {}: `autotune` takes its first configuration and tunes nothing; leave a number open by `# tune:` "
+          "instead.\n",
+          at_line);
     if (line.size() > 400 || !std::regex_search(line, kMeant)) return;
     const bool has_form = tunable_in(line, begin).has_value();
     if (has_form && ++counted <= kMostTunables) return;

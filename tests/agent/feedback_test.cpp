@@ -133,6 +133,8 @@ TEST(Feedback, TellsWhatTheTunerDidOrWhyItDidNotRun) {
       HasSubstr("1 variant of it; attempt 3 is the best so far, though not distinguishable from this attempt."));
   const Attempt wrong_form = verified_in(50, "x\nA = f(1)  # tune: 1, 2\n");
   EXPECT_THAT(told({wrong_form}), HasSubstr("Line 2 leaves no number open"));
+  EXPECT_THAT(told({verified_in(50, "x\n@tilelang.autotune(configs=[{}])\n")}),
+              HasSubstr("Line 2: `autotune` takes its first configuration"));
   EXPECT_THAT(told({verified_in(50, "x = 1\n")}), Not(HasSubstr("tuner")));
 }
 
