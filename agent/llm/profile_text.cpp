@@ -58,13 +58,18 @@ OperatorKind kind_of(std::string_view full_name) {
 // Beyond that many times of what the machine's rates allow, PyTorch's library is far from them.
 constexpr double kFarFromRates = 4;
 
-// The least time of an operator's calls by the machine's rates, where they take far longer and it is a product that the
-// model has, too. Which of several, the profile does not know: the longest of them.
-std::optional<double> least_us_of_slow_product(const OperatorProfile& each, const ModelTimes& model) {
+// What a product of PyTorch takes, and the least by the machine's rates.
+struct SlowProduct {
+  double us, least_us;
+};
+
+// An operator whose calls take far longer than the rates allow, its faster ones, too, where others are at work; a
+// product that the model has as well. Which of several, the profile does not know: the longest of them.
+std::optional<SlowProduct> slow_product(const OperatorProfile& each, const ModelTimes& model) {
   const auto known = model.products.find(each.name);
   if (known == model.products.end() || kind_of(each.name) != OperatorKind::product) return std::nullopt;
-  const double least = each.count * known->second * 1e6;
-  return each.us > kFarFromRates * least ? std::optional(least) : std::nullopt;
+  const SlowProduct product = {std::min(each.us, each.count * each.time.low_us), each.count * known->second * 1e6};
+  return product.us > kFarFromRates * product.least_us ? std::optional(product) : std::nullopt;
 }
 
 // What could be gained, and how.
@@ -107,7 +112,12 @@ void add_kernel_gains(const Profile& profile, std::vector<Gain>& gains) {
     if (const auto lines = lines_of_obstacles(kernel); !lines.empty())
       causes.push_back("what the compiler could not do in " + lines_text(lines));
     if (causes.empty()) causes.push_back("no cause is seen: other tile sizes, or another way through memory");
-    gains.push_back({kernel.us - roofline_of(kernel),
+    double us = kernel.us;
+    if (eval::was_disturbed(kernel)) {
+      us = std::min(us, kernel.launches * kernel.time.low_us);
+      causes.push_back(fmt::format("its faster calls take {}, the others waited for a processor", eval::time_text(us)));
+    }
+    gains.push_back({us - roofline_of(kernel),
                      fmt::format("kernel {}{}, whose roofline is {}: {}", name_of(kernel), in_line(kernel.line),
                                  eval::time_text(roofline_of(kernel)), fmt::join(causes, "; "))});
   }
@@ -124,12 +134,11 @@ void add_operator_gains(const Profile& profile, const ModelTimes& model, std::ve
   SmallOperators small;
   for (const OperatorProfile& each : profile.operators) {
     const OperatorKind kind = kind_of(each.name);
-    if (const auto least = least_us_of_slow_product(each, model))
-      gains.push_back(
-          {each.us - *least, fmt::format("{}{}, which takes {} by the machine's rates: PyTorch's library is "
-                                         "far from them here; write it as a kernel, with what comes before "
-                                         "and after it",
-                                         in_backticks(each.name), in_line(each.line), eval::time_text(*least))});
+    if (const auto slow = slow_product(each, model))
+      gains.push_back({slow->us - slow->least_us,
+                       fmt::format("{}{}, which takes {} by the machine's rates: PyTorch's library is far from them "
+                                   "here; write it as a kernel, with what comes before and after it",
+                                   in_backticks(each.name), in_line(each.line), eval::time_text(slow->least_us))});
     // Else PyTorch's library is hard to beat, as its row says, and outputs need memory.
     if (kind == OperatorKind::product || kind == OperatorKind::allocation) continue;
     if (each.share < kNotableShare) {
@@ -226,8 +235,8 @@ std::string kernel_details(const KernelProfile& kernel) {
 }
 
 std::string note_on(const OperatorProfile& each, const ModelTimes& model) {
-  if (const auto least = least_us_of_slow_product(each, model))
-    return fmt::format(": PyTorch's library, {:.0f} times what the machine's rates allow", each.us / *least);
+  if (const auto slow = slow_product(each, model))
+    return fmt::format(": PyTorch's library, {:.0f} times what the machine's rates allow", slow->us / slow->least_us);
   if (kind_of(each.name) == OperatorKind::product)
     return ": PyTorch's library, which is hard to beat where it is near the machine's rates; what follows it can be "
            "fused where a kernel does it as well";

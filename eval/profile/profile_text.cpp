@@ -156,6 +156,11 @@ std::string time_text(double us) {
   return us >= 100 ? fmt::format("{:.0f} us", us) : fmt::format("{:.3g} us", us);
 }
 
+bool was_disturbed(const KernelProfile& kernel) {
+  constexpr double kSteady = 0.6;  // of the median: where no one else is at work, the lower quartile is not below
+  return kernel.cpu && kernel.time.low_us > 0 && kernel.time.low_us < kSteady * kernel.time.median_us;
+}
+
 std::string bound_text(const KernelProfile& kernel) {
   if (kernel.efficiency() <= 0) return "";
   if (kernel.gpu && kernel.time.median_us < kShortLaunchUs && kernel.efficiency() < kNearRoofline)
@@ -164,7 +169,10 @@ std::string bound_text(const KernelProfile& kernel) {
   if (kernel.efficiency() > 1.05)
     return fmt::format("{}-bound, {:.1f} times what the roofline allows: {}", kernel.bound, kernel.efficiency(),
                        kernel.bound == "memory" ? "its tensors lie in a cache" : "not all that is counted is computed");
-  return fmt::format("{}-bound at {} of the roofline", kernel.bound, percent_of(kernel.efficiency()));
+  const std::string faster = was_disturbed(kernel) ? fmt::format(" ({} in its faster calls: others were at work)",
+                                                                 percent_of(kernel.roofline_us / kernel.time.low_us))
+                                                   : "";
+  return fmt::format("{}-bound at {} of the roofline{}", kernel.bound, percent_of(kernel.efficiency()), faster);
 }
 
 std::string rates_text(const KernelProfile& kernel) {

@@ -21,6 +21,8 @@ std::string choices_text(const KernelProfile& kernel);
 // "`softmax`, line 12: 2 launches a call; 16.8 MB and 2.1 GFLOP a launch; has TMA, wgmma", a line.
 std::string counts_text(const KernelProfile& kernel);
 
+// Whether others took the processor from some of a kernel's calls: its faster calls say what it takes.
+bool was_disturbed(const KernelProfile& kernel);
 // Of a kernel: "memory-bound at 45 % of the roofline"; empty: the machine's rates are not known.
 std::string bound_text(const KernelProfile& kernel);
 // "16.8 MB and 2.1 GFLOP a launch: 1.2 TB/s and 150 GFLOP/s".

@@ -99,6 +99,21 @@ TEST(ProfileText, TellsProductsOfPyTorchThatAreFarFromTheMachinesRates) {
               AllOf(StartsWith("1. 550 us: `aten::conv2d` (line 12), which takes 50 us by the machine's rates"),
                     HasSubstr("write it as a kernel")));
   EXPECT_THAT(text, Not(HasSubstr("2. ")));
+  // Where others were at work, the faster calls count.
+  auto disturbed = aten("conv2d", 12, 0);
+  disturbed.seconds = {100e-6, 100e-6, 600e-6, 600e-6};
+  const Attempt busy = profiled({kernel("cached", 9, 100, 250), disturbed}, 1000);
+  EXPECT_THAT(join(profile_parts(busy.verdict, {.products = {{"aten::conv2d", 50e-6}}})), HasSubstr("hard to beat"));
+}
+
+TEST(ProfileText, CountsTheFasterCallsOfAKernelThatOthersDisturbed) {
+  auto waves = kernel("waves", 22, 600, 100);
+  waves.seconds = {200e-6, 200e-6, 600e-6, 600e-6};
+  const std::string text = told(profiled({waves}, 700));
+  EXPECT_THAT(line_with(text, "`waves`, line 22"),
+              HasSubstr("at 17 % of the roofline (50 % in its faster calls: others were at work)"));
+  EXPECT_THAT(line_with(text, "kernel `waves` (line 22)"),
+              AllOf(HasSubstr(". 100 us: kernel `waves`"), HasSubstr("its faster calls take 200 us")));
 }
 
 TEST(ProfileText, TellsCopiesAndSplitKernels) {
