@@ -353,6 +353,33 @@ def test_inputs_that_are_written_to_are_written_to(author, x):
     assert torch.equal(given, expected)
 
 
+@pytest.mark.parametrize("write", [
+    lambda x: x.view(-1).mul_(2),
+    lambda x: x[:, 0].add_(1),
+    lambda x: x.chunk(2)[1].exp_(),
+    lambda x: x.detach().t().add_(1),
+    lambda x: nn.functional.dropout(x, 0.5, False).add_(1),
+], ids=["view", "select", "chunk", "detach", "dropout"])
+def test_inputs_that_are_written_to_through_views_are_written_to_once(author, x, write):
+    class Writes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("seen", torch.zeros(4))
+
+        def forward(self, x):
+            write(x)
+            self.seen[0] += 1
+            return x.sin() * 2 + self.seen.sum()
+
+    model, reference = Writes(), Writes()
+    compiled = torch.compile(model, backend="tilepilot")
+    given, expected = x.clone(), x.clone()
+    for calls in (1, 2):
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(given), reference(expected))
+        assert torch.equal(given, expected) and model.seen[0] == calls
+
+
 def test_inference_mode(author, x):
     model = Scale()
     compiled = torch.compile(model, backend="tilepilot")

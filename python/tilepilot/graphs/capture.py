@@ -87,7 +87,7 @@ def _is_buffer(name, value):
 
 
 def mutated_arguments(graph):
-    """Nodes that an operator of the graph writes to, as far as schemas and modes of layers tell."""
+    """Nodes that an operator of the graph writes to, and placeholders that share memory with these."""
     written = set()
     for node in graph.nodes:
         if not is_operator(node):
@@ -99,7 +99,20 @@ def mutated_arguments(graph):
                 written.update(tensors_of(bound.get(argument.name)))
         if bound.get("training") is True or bound.get("use_input_stats") is True:
             written.update(tensors_of([bound.get("running_mean"), bound.get("running_var")]))
-    return written
+    storages = set(map(_storage, written)) - {None}
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    return written.union(node for node in placeholders if _storage(node) in storages)
+
+
+def _storage(node):
+    """What stands for the memory of a node's tensor; None: it has none. The exporter's tensors share memory as those of
+    a call do, but for dropout in evaluation mode: eager returns its input, the exporter a copy."""
+    while is_operator(node) and "dropout" in node.target._schema.name and node.all_input_nodes:
+        node = node.all_input_nodes[0]
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return None
+    return value.untyped_storage()._cdata
 
 
 def is_operator(node):
