@@ -121,3 +121,9 @@ def test_sixteen_bits_are_held_against_the_truth():
     agreement.check_agreement("it", [other], [eager], lambda: [truth])
     with pytest.raises(agreement.NotUsed):
         agreement.check_agreement("it", [wrong], [eager], lambda: [truth])
+
+
+def test_results_without_elements_agree():
+    agreement.check_agreement("code", [torch.zeros(0, 4)], [torch.zeros(0, 4)])
+    with pytest.raises(agreement.NotUsed):
+        agreement.check_agreement("code", [torch.zeros(0, 3)], [torch.zeros(0, 4)])
