@@ -30,14 +30,18 @@ Value argument_value(nb::handle object) {
   return to_value(object);
 }
 
-stage::CallArgs kernel_arguments(const nb::args& args, const nb::kwargs& kwargs) {
-  if (is_recording()) throw NeedsDispatch();
+stage::CallArgs arguments_by(Value (*converted)(nb::handle), const nb::args& args, const nb::kwargs& kwargs) {
   stage::CallArgs made;
   made.positional.reserve(args.size());
-  for (nb::handle argument : args) made.positional.push_back(argument_value(argument));
+  for (nb::handle argument : args) made.positional.push_back(converted(argument));
   for (auto [name, value] : kwargs)
-    made.keywords.emplace_back(stage::Name(nb::cast<std::string>(name)), argument_value(value));
+    made.keywords.emplace_back(stage::Name(nb::cast<std::string>(name)), converted(value));
   return made;
+}
+
+stage::CallArgs kernel_arguments(const nb::args& args, const nb::kwargs& kwargs) {
+  if (is_watched()) throw NeedsDispatch();
+  return arguments_by(argument_value, args, kwargs);
 }
 
 nb::object extent(const ir::Expr& expression) {
@@ -181,7 +185,25 @@ Location Kernel::location_of(const std::vector<Value>& inputs) const {
 nb::object Kernel::run(const std::vector<Value>& inputs) {
   const auto kept = state_;
   const Location location = location_of(inputs);
-  if (location.on_gpu) return run_on_gpu(location.number, inputs);
+  nb::object results = location.on_gpu ? run_on_gpu(location.number, inputs) : run_on_processor(inputs);
+  for (const size_t position : written_inputs()) count_write(*inputs[position].get_if<TensorValue>());
+  return results;
+}
+
+const std::vector<size_t>& Kernel::written_inputs() const {
+  if (state_->written_inputs) return *state_->written_inputs;
+  std::vector<size_t> found;
+  const auto& parameters = program().parameters;
+  for (size_t i = 0, position = 0; i < parameters.size(); ++i) {
+    if (on_processor().is_output(i)) continue;
+    const auto* buffer = std::get_if<ir::Buffer>(&parameters[i]);
+    if (buffer != nullptr && writes(program(), *buffer)) found.push_back(position);
+    ++position;
+  }
+  return state_->written_inputs.emplace(std::move(found));
+}
+
+nb::object Kernel::run_on_processor(const std::vector<Value>& inputs) const {
   package::compile(on_processor());
   Session::get().parallel_for();  // asks torch, and the launch goes without the GIL
   return to_python(value_of(on_processor().run(inputs, {})));
@@ -269,15 +291,25 @@ JitFunction::JitFunction(nb::object function, const std::string& target, bool fa
 
 namespace {
 
-// Of a call, with its tensors checked.
-Result<stage::JitFunctionObject::Prepared> prepared(stage::JitFunctionObject& jit, const nb::args& args,
-                                                    const nb::kwargs& kwargs) {
-  const SessionLock lock;
-  stage::CallArgs arguments = kernel_arguments(args, kwargs);
+Result<stage::JitFunctionObject::Prepared> prepared(stage::JitFunctionObject& jit, stage::CallArgs arguments) {
   arguments.span = jit.function().span;
   auto result = jit.prepare(Session::get().interpreter(), std::move(arguments));
   tell_warnings();
   return result;
+}
+
+// Of a call, with its tensors checked.
+Result<stage::JitFunctionObject::Prepared> prepared_call(stage::JitFunctionObject& jit, const nb::args& args,
+                                                         const nb::kwargs& kwargs) {
+  const SessionLock lock;
+  return prepared(jit, kernel_arguments(args, kwargs));
+}
+
+// Of a call through the kernel's operator.
+Result<stage::JitFunctionObject::Prepared> prepared_dispatch(stage::JitFunctionObject& jit, const nb::args& args,
+                                                             const nb::kwargs& kwargs) {
+  const SessionLock lock;
+  return prepared(jit, arguments_by([](nb::handle object) { return to_value(object); }, args, kwargs));
 }
 
 }  // namespace
@@ -287,9 +319,18 @@ const Kernel& JitFunction::kernel_of(const std::shared_ptr<stage::JitKernelObjec
 }
 
 nb::object JitFunction::call(const nb::args& args, const nb::kwargs& kwargs) {
-  stage::JitFunctionObject::Prepared call = value_of(prepared(*jit_, args, kwargs));
+  stage::JitFunctionObject::Prepared call = value_of(prepared_call(*jit_, args, kwargs));
   Kernel kernel = kernel_of(call.kernel);
   return call.runs ? kernel.run(call.inputs) : nb::cast(kernel);
+}
+
+nb::object JitFunction::arrange(const nb::args& args, const nb::kwargs& kwargs) {
+  stage::JitFunctionObject::Prepared call = value_of(prepared_dispatch(*jit_, args, kwargs));
+  nb::object kernel = nb::cast(kernel_of(call.kernel));
+  if (!call.runs) return kernel;
+  nb::list inputs;
+  for (const Value& input : call.inputs) inputs.append(to_python(input));
+  return nb::make_tuple(kernel, inputs);
 }
 
 Kernel JitFunction::compile(const nb::args& args, const nb::kwargs& kwargs) {

@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "compiler/runtime/target.h"
 #include "compiler/stage/tile/library/jit.h"
@@ -15,8 +17,8 @@ namespace tilepilot::package {
 
 namespace nb = nanobind;
 
-// A tensor that stands for another, such as one without data while a graph is recorded: the kernel's operator is for
-// it.
+// A tensor that stands for another, such as one without data while a graph is recorded, or something that looks on: the
+// kernel's operator is for it.
 struct NeedsDispatch : std::exception {
   const char* what() const noexcept override { return "the kernel's operator must be called"; }
 };
@@ -53,6 +55,7 @@ class Kernel {
     runtime::Target target;
     // By GPU. What a launch keeps between its kernels is one stream's, where there is such memory.
     std::map<std::pair<int, void*>, std::unique_ptr<stage::Launcher>> on_gpus;
+    std::optional<std::vector<size_t>> written_inputs;
   };
   std::shared_ptr<State> state_;
 
@@ -63,6 +66,8 @@ class Kernel {
   Location location_of(const std::vector<stage::Value>& inputs) const;
   void check_location(const TensorValue& tensor, size_t position) const;
   std::string input_name(size_t position) const;
+  const std::vector<size_t>& written_inputs() const;  // positions
+  nb::object run_on_processor(const std::vector<stage::Value>& inputs) const;
   nb::object run_on_gpu(int number, const std::vector<stage::Value>& inputs) const;
 };
 
@@ -75,6 +80,9 @@ class JitFunction {
   // A tile program itself, rather than a factory that returns one.
   bool is_eager() const { return jit_->is_eager_function(); }
   nb::object call(const nb::args& args, const nb::kwargs& kwargs);
+  // The kernel and the inputs that `call` would run it with, for the kernel's operator; the kernel alone where a call
+  // runs nothing.
+  nb::object arrange(const nb::args& args, const nb::kwargs& kwargs);
   Kernel compile(const nb::args& args, const nb::kwargs& kwargs);
 
  private:

@@ -49,6 +49,7 @@ void add_kernels(nb::module_& module) {
       .def(nb::init<nb::object, const std::string&, bool>(), nb::arg("function"), nb::arg("target") = "auto",
            nb::arg("fast_math") = false)
       .def("__call__", &JitFunction::call)
+      .def("arrange", &JitFunction::arrange)
       .def("compile", &JitFunction::compile)
       .def_prop_ro("is_eager", &JitFunction::is_eager);
   module.def("make_kernel", &make_kernel, nb::arg("program"), nb::arg("out_idx").none(), nb::arg("target") = "auto",

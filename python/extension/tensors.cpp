@@ -51,6 +51,7 @@ struct ExchangeTable {
 // What is asked of torch once it is there.
 struct Torch {
   nb::object tensor, parameter, empty, is_grad_enabled, count_modes, raw_stream;
+  nb::object is_tracing, is_transforming, forward_gradients, count_write;
   nb::object requires_grad = nb::str("requires_grad"), is_negated = nb::str("is_neg"),
              size_names = nb::make_tuple("dtype", "device");
   std::map<PyObject*, const ElementType*> types;  // by torch.dtype
@@ -71,6 +72,10 @@ const Torch* find_torch() {
   made->is_grad_enabled = module.attr("is_grad_enabled");
   made->count_modes = nb::getattr(module.attr("_C"), "_len_torch_dispatch_stack", nb::none());
   made->raw_stream = nb::getattr(module.attr("_C"), "_cuda_getCurrentRawStream", nb::none());
+  made->is_tracing = nb::getattr(module.attr("_C"), "_is_tracing", nb::none());
+  made->is_transforming = nb::getattr(module.attr("_C"), "_are_functorch_transforms_active", nb::none());
+  made->forward_gradients = nb::getattr(module.attr("autograd"), "forward_ad", nb::none());
+  made->count_write = module.attr("autograd").attr("graph").attr("increment_version");
   for (size_t k = 0; k < std::size(kElementTypes); ++k) {
     const nb::object dtype = nb::getattr(module, kElementTypes[k].torch_name, nb::none());
     if (dtype.is_none()) continue;
@@ -252,9 +257,13 @@ bool is_plain_tensor(nb::handle object) {
   return torch != nullptr && is_plain(*torch, object);
 }
 
-bool is_recording() {
+bool is_watched() {
   const Torch* torch = find_torch();
-  return torch != nullptr && !torch->count_modes.is_none() && nb::cast<int>(torch->count_modes()) > 0;
+  if (torch == nullptr) return false;
+  const auto says_yes = [](const nb::object& question) { return !question.is_none() && question().ptr() == Py_True; };
+  if (!torch->count_modes.is_none() && nb::cast<int>(torch->count_modes()) > 0) return true;
+  if (says_yes(torch->is_tracing) || says_yes(torch->is_transforming)) return true;
+  return nb::cast<int>(nb::getattr(torch->forward_gradients, "_current_level", nb::int_(-1))) >= 0;
 }
 
 bool is_tensor(nb::handle object) {
@@ -273,6 +282,8 @@ std::shared_ptr<TensorValue> tensor_value(nb::handle object) {
           "call `.resolve_neg()` on it first");
   return seen(*torch, object);
 }
+
+void count_write(const TensorValue& tensor) { find_torch()->count_write(tensor.object); }
 
 namespace {
 bool gradients_end = false;

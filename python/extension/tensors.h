@@ -39,8 +39,12 @@ std::shared_ptr<TensorValue> tensor_value(nb::handle object);
 // dispatches).
 bool is_plain_tensor(nb::handle object);
 bool is_tensor(nb::handle object);
-// Whether something looks on at all operators that are called, such as the recording of a graph.
-bool is_recording();
+// Whether something looks on at all operators that are called: the recording of a graph, a transformation of functions
+// (torch.func), gradients in forward mode.
+bool is_watched();
+
+// Tells autograd that a kernel wrote to a tensor: a backward pass that needs what it held before is refused.
+void count_write(const TensorValue& tensor);
 
 // Raises for a tensor whose gradient the caller wants: kernels have no backward pass.
 void refuse_gradient(nb::handle tensor);

@@ -5,6 +5,7 @@ import keyword
 import os
 
 import torch
+from torch.autograd import forward_ad
 
 from tilepilot.locks import ForkSafeLock
 
@@ -49,6 +50,10 @@ class Operator:
 
     def _refuse_gradient(self, *args):
         tensors = [argument for argument in args if isinstance(argument, torch.Tensor)]
+        if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(each).tangent is not None for each in tensors):
+            from tilepilot.errors import ArgumentError
+            raise ArgumentError(f"a tensor for `{self.native.name}` carries a gradient of forward mode, and the kernel "
+                                "has none")
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
             from tilepilot.errors import ArgumentError
             raise ArgumentError(f"a tensor for `{self.native.name}` requires its gradient, and the kernel has no "

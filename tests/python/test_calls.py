@@ -5,8 +5,9 @@ import tilepilot
 import tilepilot.tilelang.language as T
 import torch
 from tilepilot import tilelang
+from torch.utils.flop_counter import FlopCounterMode
 
-from programs import dynamic_scale, matmul, scaled
+from programs import added, dynamic_scale, matmul, scaled
 
 
 @pytest.fixture
@@ -41,10 +42,6 @@ def test_tensors_without_plain_memory_are_refused(kernel):
         kernel(torch.ones(16, 16, device="meta"))
     with refused("no access to the memory"):
         kernel(x.to_sparse())
-    with refused("no access to the memory"):
-        torch.vmap(kernel)(torch.ones(3, 16, 16))
-    with refused("requires its gradient"):
-        torch.func.grad(lambda value: kernel(value).sum())(x)
     with refused("the negative of what lies in its memory"):
         kernel(torch.ones(16, 16, dtype=torch.complex64).conj().imag)
 
@@ -54,6 +51,47 @@ def test_recorded_graphs_have_the_operator(kernel):
     for mode in ("real", "fake"):
         graph = make_fx(lambda value: kernel(value) + 1, tracing_mode=mode)(torch.ones(16, 16))
         assert "torch.ops.tilepilot.scale" in graph.code
+
+
+def test_what_looks_on_sees_the_operator(kernel):
+    x, others = torch.randn(16, 16), torch.randn(3, 16, 16)
+    with pytest.warns(DeprecationWarning):
+        traced = torch.jit.trace(lambda value: added(kernel(value), value), (x,))
+    torch.testing.assert_close(traced(others[0]), others[0] * 3)
+    torch.testing.assert_close(torch.vmap(kernel)(others), others * 2)
+    with FlopCounterMode(display=False):
+        torch.testing.assert_close(added(x, x), x * 2)
+
+
+def test_gradients_in_forward_mode_are_refused(kernel):
+    x = torch.randn(16, 16)
+    with torch.autograd.forward_ad.dual_level():
+        with refused("gradient of forward mode"):
+            kernel(torch.autograd.forward_ad.make_dual(x, x))
+        assert torch.equal(kernel(x), x * 2)
+    with refused("requires its gradient"):
+        torch.func.grad(lambda value: kernel(value).sum())(x)
+
+
+def test_autograd_learns_what_a_kernel_writes_to():
+    @T.prim_func
+    def double(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(8):
+                B[i] = A[i] * 2
+
+    kernel = tilelang.compile(double)
+    for call in (kernel, kernel.operator):
+        read, written = torch.ones(8), torch.ones(8)
+        product = torch.ones(8, requires_grad=True) * written  # keeps what it multiplied with
+        call(read, written)
+        assert (read._version, written._version) == (0, 1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            product.sum().backward()
+    with torch.inference_mode():
+        written = torch.ones(8)
+        kernel(read, written)
+    assert torch.equal(written, read * 2)
 
 
 def test_gradients_are_never_silently_lost(kernel):

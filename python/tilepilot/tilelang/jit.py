@@ -182,7 +182,13 @@ class JITFunction:
             return self._call_eager(args, kwargs)
 
     def _call_eager(self, args, kwargs):
-        result = self._native(*args, **kwargs)
+        try:
+            result = self._native(*args, **kwargs)
+        except _core.NeedsDispatch:
+            result = self._native.arrange(*args, **kwargs)
+            if isinstance(result, tuple):
+                kernel, inputs = result
+                return JITKernel(kernel)._operator(*inputs)
         return JITKernel(result) if isinstance(result, _core.Kernel) else result
 
     def _kernel(self, *args, **kwargs):
