@@ -1,5 +1,7 @@
 """Tile programs in real Python: what their functions see of it."""
 
+import copy
+import dataclasses
 import math
 import pickle
 import types
@@ -52,6 +54,50 @@ def test_arguments_that_are_equal_and_of_other_types_are_other_kernels():
     assert scaled(4, 4, True) is not scaled(4, 4, 1)
     assert torch.equal(scaled(4, 4, 1)(x), scaled(4, 4, True)(x))
     assert scaled(4, 4, 2, dtype=T.float32) is scaled(4, 4, 2, dtype=T.float32)
+
+
+@dataclasses.dataclass
+class Choice:
+    factor: float
+    names: list = dataclasses.field(default_factory=list)
+
+
+@pytest.mark.parametrize("one, other", [
+    (0.0, -0.0), ((2,), (2.0,)), ((1, True), (1, 1)), ([0.0], [-0.0]), ({1}, {1.0}), ({"a": 1}, {"a": 1.0}),
+    (Choice(1), Choice(1.0)), (Choice(1, ["a"]), Choice(1, ["b"])), (types.SimpleNamespace(a=0), types.SimpleNamespace(a=0.0)),
+], ids=repr)
+def test_keys_of_kernels_tell_arguments_apart(one, other):
+    @tilelang.jit(out_idx=-1)
+    def factory(choice):
+        @T.prim_func
+        def copy(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32")):
+            with T.Kernel(1, threads=32):
+                for i in T.Parallel(4):
+                    B[i] = A[i]
+
+        return copy
+
+    assert factory(one) is not factory(other) and factory(choice=one) is not factory(choice=other)
+    assert factory(copy.deepcopy(one)) is factory(one) and factory(copy.deepcopy(other)) is factory(other)
+
+
+def test_a_record_that_changed_is_another_argument():
+    @tilelang.jit(out_idx=-1)
+    def scale(choice):
+        factor = choice.factor
+
+        @T.prim_func
+        def kernel(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32")):
+            with T.Kernel(1, threads=32):
+                for i in T.Parallel(4):
+                    B[i] = A[i] * factor
+
+        return kernel
+
+    for choice in (Choice(2.0), types.SimpleNamespace(factor=2.0)):
+        assert torch.equal(scale(choice)(torch.ones(4)), torch.full((4,), 2.0))
+        choice.factor = 3.0
+        assert torch.equal(scale(choice)(torch.ones(4)), torch.full((4,), 3.0))
 
 
 def test_an_eager_function_takes_sizes_from_tensors():

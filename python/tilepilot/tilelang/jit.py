@@ -1,7 +1,9 @@
 """`tilelang.jit` and `tilelang.compile`: tile programs as kernels that take tensors."""
 
+import dataclasses
 import functools
 import sys
+import types
 
 from tilepilot import _core
 from tilepilot.errors import CompileError, warn
@@ -23,6 +25,7 @@ class JITKernel:
         from tilepilot.operators import operator_for
         self._operator = operator_for(self._native)
         self._is_compiling = torch.compiler.is_compiling
+        _PLAIN.add(torch.dtype)
 
     def __call__(self, *args, **kwargs):
         if self._is_compiling is None:
@@ -110,19 +113,35 @@ def _made_by(function, args, kwargs):
     return function(*args, **kwargs)
 
 
+_PLAIN = {int, float, bool, str, bytes, type(None)}  # types of arguments that are their own keys, but for 0.0
+
+
 def _frozen(value):
-    """Something hashable that stands for an argument."""
+    """Something hashable that stands for an argument as it is now: the content of containers and of records (dataclasses,
+    namespaces), other objects themselves."""
     if isinstance(value, _core.Value):
         return "value", id(value)
+    if isinstance(value, float):
+        return type(value), repr(value)  # 0.0 and -0.0 are equal
     if isinstance(value, (list, tuple)):
         return type(value), tuple(map(_frozen, value))
+    if isinstance(value, (set, frozenset)):
+        return type(value), frozenset(map(_frozen, value))
     if isinstance(value, dict):
         return dict, tuple(sorted((name, _frozen(item)) for name, item in value.items()))
+    if isinstance(value, types.SimpleNamespace) or dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return type(value), frozenset((name, _frozen(item)) for name, item in _fields_of(value))
     try:
         hash(value)
     except TypeError:
         return "object", id(value)
     return type(value), value
+
+
+def _fields_of(record):
+    named = [field.name for field in dataclasses.fields(record)] if dataclasses.is_dataclass(record) else []
+    kept = {name: getattr(record, name) for name in named if hasattr(record, name)}
+    return {**kept, **getattr(record, "__dict__", {})}.items()
 
 
 class _IsEager(Exception):
@@ -193,23 +212,18 @@ class JITFunction:
 
     def _kernel(self, *args, **kwargs):
         """The kernel that the factory makes of these arguments."""
-        types = tuple(map(type, args))
-        try:
-            key = args, types, tuple(kwargs.items())
-            kernel = None if _core.Value in types or kwargs else self._kernels.get(key)
-        except TypeError:  # not hashable
-            kernel = None
-        if kernel is not None:
-            return kernel
+        key = None
+        if not kwargs and _PLAIN.issuperset(kinds := tuple(map(type, args))) and 0 not in args:
+            key = args, kinds
+            if (kernel := self._kernels.get(key)) is not None:
+                return kernel
         frozen = tuple(map(_frozen, args)), tuple(sorted((name, _frozen(value)) for name, value in kwargs.items()))
         kernel = self._kernels.get(frozen)
         if kernel is None:
             self._kept.append((args, kwargs))
             kernel = self._kernels.setdefault(frozen, self._made(args, kwargs))
-        try:
+        if key is not None:
             self._kernels.setdefault(key, kernel)
-        except (TypeError, UnboundLocalError):
-            pass
         return kernel
 
     def _made(self, args, kwargs):
