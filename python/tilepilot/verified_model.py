@@ -168,7 +168,10 @@ class _WithReferenceGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(context, *gradients):
-        tensors = [tensor.detach().requires_grad_(tensor.requires_grad) for tensor in context.saved_tensors]
+        again = torch.is_grad_enabled()  # the gradient is to be differentiated, too
+        # Views: what one saved tensor computes of another is not the reference's to differentiate.
+        tensors = [tensor.view_as(tensor) if again and tensor.requires_grad
+                   else tensor.detach().requires_grad_(tensor.requires_grad) for tensor in context.saved_tensors]
         with torch.enable_grad():
             inputs, parameters = tensors[:context.count], tensors[context.count:]
             outputs = context.model._with_reference(inputs, {}, dict(zip(context.names, parameters)))
@@ -176,8 +179,8 @@ class _WithReferenceGradient(torch.autograd.Function):
         wanted = [tensor for tensor in tensors if tensor.requires_grad]
         pairs = [(output, gradient) for output, gradient in zip(outputs, gradients)
                  if gradient is not None and output.requires_grad]
-        found = iter(torch.autograd.grad([output for output, _ in pairs], wanted,
-                                         [gradient for _, gradient in pairs], allow_unused=True))
+        found = iter(torch.autograd.grad([output for output, _ in pairs], wanted, [gradient for _, gradient in pairs],
+                                         allow_unused=True, create_graph=again))
         return (None, None, None, *(next(found) if tensor.requires_grad else None for tensor in tensors))
 
 

@@ -170,6 +170,18 @@ def test_gradients_are_those_of_the_reference(model, x):
     torch.testing.assert_close(got, (given.grad, weight.grad))
 
 
+def test_gradients_of_gradients_are_those_of_the_reference(model, x):
+    def penalty(call, weight):
+        given = x.clone().requires_grad_()
+        outputs = call(given * weight)  # the input depends on a weight, too
+        slope, = torch.autograd.grad(outputs.square().sum(), given, create_graph=True)
+        return torch.autograd.grad(slope.square().sum() + outputs.sum(), [given, weight])
+
+    for got, wanted in zip(penalty(model, model.weight), penalty(lambda given: given * model.weight * 2, model.weight)):
+        torch.testing.assert_close(got, wanted)
+    assert model.kernel_calls == 1
+
+
 def test_a_training_step_changes_the_weights(model, x):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     losses = []
