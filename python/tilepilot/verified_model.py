@@ -254,3 +254,5 @@ def verified_class(made, verification):
 
     ModelNew.__module__, ModelNew.__qualname__ = made.__module__, made.__qualname__
     return ModelNew
+            if type(self) is not ModelNew:  # a class that was derived from it, which has a module of its own
+                return super().__reduce_ex__(protocol)

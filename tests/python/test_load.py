@@ -260,6 +260,17 @@ def test_certificates_that_do_not_fit(tmp_path):
     with falls_back("has no certificate beside it that is for"):
         tilepilot.load(path)
     path = written(tmp_path)
+def test_a_copy_of_a_derived_class_is_one_of_that_class(program, x):
+    class Shifted(tilepilot.load(program).ModelNew):
+        def forward(self, x):
+            return super().forward(x) + 1
+
+    model = Shifted(32)
+    with torch.no_grad():
+        assert torch.equal(copy.deepcopy(model)(x), model(x))
+        torch.testing.assert_close(model(x), expected(model, x) + 1)
+
+
     (tmp_path / "model.py").write_text(MODEL + "\n# changed\n")
     with falls_back("has no certificate beside it that is for"):
         tilepilot.load(path)
