@@ -3,15 +3,18 @@
 import dataclasses
 import functools
 import json
+import re
 
 import torch
 from torch import nn
+from torch.autograd import forward_ad
 
-from tilepilot.errors import TilePilotError, warn
+from tilepilot.errors import ArgumentError, TilePilotError, warn
 from tilepilot.targets import target_of_gpu
 
 # Layers that compute something else in training than in evaluation.
-_BY_MODE = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd, nn.modules.instancenorm._InstanceNorm)
+_BY_MODE = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd, nn.modules.instancenorm._InstanceNorm,
+            nn.RReLU)
 
 
 class NotVerified(TilePilotError, RuntimeError):
@@ -69,6 +72,11 @@ class Verification:
             except (RuntimeError, NotImplementedError, TypeError, ValueError):
                 made = self.module.get_inputs()
         return [_kind(value) for value in made]
+
+    @functools.cached_property
+    def model_reads_mode(self):
+        """Whether the model's `forward` asks for the mode itself, as for torch.nn.functional.dropout."""
+        return re.search(r"\.training\b", self.evidence.model[1]) is not None
 
     def fall_back(self, obstacle):
         """Raises, or says once for each kind of obstacle that the reference runs."""
@@ -146,14 +154,51 @@ def _gpu_obstacle(verification, args):
     return None
 
 
+def _has_layers_by_mode(model):
+    return any(isinstance(layer, _BY_MODE) or isinstance(layer, (nn.RNNBase, nn.MultiheadAttention)) and layer.dropout > 0
+               for layer in model.modules())
+
+
+def _is_transformed():
+    """Whether torch differentiates or maps a function by the rules of its operators, of which kernels have none."""
+    return forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active()
+
+
+def _weight(model, name):
+    """What a model has under the name of a weight: with a parametrization, what this computes."""
+    for part in name.split("."):
+        model = getattr(model, part, None)
+    return model if isinstance(model, torch.Tensor) else None
+
+
+def _weight_obstacle(model, verification):
+    """What of the weights is other than when the model was made."""
+    reference = model._reference()
+    for name, expected in (*reference.named_parameters(), *reference.named_buffers()):
+        weight = _weight(model, name)
+        if weight is None:
+            continue
+        if weight.dtype is not expected.dtype:
+            return Obstacle("weights", f"its weight `{name}` is {str(weight.dtype).removeprefix('torch.')}, and not "
+                                       f"{str(expected.dtype).removeprefix('torch.')}")
+        if not weight.is_contiguous():
+            return Obstacle("weights", f"its weight `{name}` is not contiguous")
+        if weight.device.type != verification.device_type:
+            return Obstacle("weights", f"it was verified on `{verification.target}`, and its weight `{name}` is on "
+                                       f"`{weight.device}`")
+    return None
+
+
 def _obstacle(model, verification, args, kwargs):
     """Why the kernels are not for this call; None: they are."""
     if verification.target.split(":")[0] not in ("cpu", "cuda"):
         return Obstacle("target", f"it was verified on `{verification.target}`, and kernels run on a device here")
     if torch.is_autocast_enabled(verification.device_type):
         return Obstacle("autocast", "autocast is on")
-    if model._differs_by_mode and not model.training:
+    if not model.training and model._differs_by_mode():
         return Obstacle("mode", "the model is in evaluation mode, and was verified in training mode")
+    if not torch.compiler.is_compiling() and _is_transformed():
+        return Obstacle("transformed", "a transformation of torch.func or gradients in forward mode need its operators")
     return _input_obstacle(verification, args, kwargs)
 
 
@@ -193,16 +238,31 @@ def verified_class(made, verification):
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
             self._tilepilot_made_with = args, kwargs
-            self.__dict__["_differs_by_mode"] = any(isinstance(layer, _BY_MODE) for layer in self.modules())
 
         def forward(self, *args, **kwargs):
             obstacle = _obstacle(self, verification, args, kwargs)
             if obstacle is not None:
                 verification.fall_back(obstacle)
                 return self._with_reference(args, kwargs)
-            if torch.is_grad_enabled() and self._wants_gradient(args):
-                return self._with_gradient(args)
-            return super().forward(*args)
+            try:
+                if torch.is_grad_enabled() and self._wants_gradient(args):
+                    return self._with_gradient(args)
+                return super().forward(*args)
+            except ArgumentError:
+                obstacle = _weight_obstacle(self, verification)
+                if obstacle is None:
+                    raise
+                verification.fall_back(obstacle)
+                return self._with_reference(args, kwargs)
+
+        def _differs_by_mode(self):
+            """Asked for in evaluation mode: a program may have no layers for what its model has some for."""
+            known = self.__dict__.get("_has_modes")
+            if known is None:
+                known = (_has_layers_by_mode(self) or verification.model_reads_mode
+                         or _has_layers_by_mode(self._reference()))
+                self.__dict__["_has_modes"] = known
+            return known
 
         def _with_kernels(self, *args):
             return super().forward(*args)
@@ -215,31 +275,31 @@ def verified_class(made, verification):
                             or not all(isinstance(value, torch.Tensor) for value in args))
             if by_reference:
                 return self._with_reference(args, {})
-            named = dict(self.named_parameters())
+            named = {name: _weight(self, name) for name, _ in self._reference().named_parameters()}
             return _WithReferenceGradient.apply(self, tuple(named), len(args), *args, *named.values())
 
         def _reference(self):
             reference = self.__dict__.get("_reference_model")
             if reference is None:
                 args, kwargs = self._tilepilot_made_with
-                with torch.random.fork_rng(devices=[]):
+                with torch.random.fork_rng(devices=[]), torch._C._DisableFuncTorch():
                     reference = verification.module.Model(*args, **kwargs)
                 self._check_weights(reference)
                 self.__dict__["_reference_model"] = reference  # no child: its weights are not this model's
             return reference.train(self.training)
 
         def _check_weights(self, reference):
-            own = self.state_dict()
             for name, weight in reference.state_dict().items():
-                if name not in own or own[name].shape != weight.shape:
+                own = _weight(self, name)
+                if own is None or own.shape != weight.shape:
                     raise NotVerified(f"`{verification.path}` keeps no weight like `{name}` of its reference, which "
                                       "therefore cannot stand in for it")
 
         def _with_reference(self, args, kwargs, parameters=None):
             reference = self._reference()
-            own = {**dict(self.named_parameters()), **dict(self.named_buffers()), **(parameters or {})}
             names = [name for name, _ in (*reference.named_parameters(), *reference.named_buffers())]
-            return torch.func.functional_call(reference, {name: own[name] for name in names if name in own},
+            own = {name: _weight(self, name) for name in names} | (parameters or {})
+            return torch.func.functional_call(reference, {name: own[name] for name in names if own[name] is not None},
                                               tuple(args), kwargs)
 
         def __getstate__(self):
@@ -248,11 +308,11 @@ def verified_class(made, verification):
             return state
 
         def __reduce_ex__(self, protocol):
+            if type(self) is not ModelNew:  # a class that was derived from it, which has a module of its own
+                return super().__reduce_ex__(protocol)
             from tilepilot.loading import restored
             origin = verification.path, verification.text, verification.strict, verification.evidence
             return restored, origin, self.__getstate__()
 
     ModelNew.__module__, ModelNew.__qualname__ = made.__module__, made.__qualname__
     return ModelNew
-            if type(self) is not ModelNew:  # a class that was derived from it, which has a module of its own
-                return super().__reduce_ex__(protocol)

@@ -182,6 +182,59 @@ def test_gradients_of_gradients_are_those_of_the_reference(model, x):
     assert model.kernel_calls == 1
 
 
+def test_transformations_of_functions_run_the_reference(model, x):
+    weights, others = dict(model.named_parameters()), torch.randn(3, 16, 32)
+    with falls_back("transformation of torch.func"):
+        found = torch.func.grad(lambda given: torch.func.functional_call(model, given, (x,)).sum())(weights)
+    torch.testing.assert_close(found["weight"], x.sum(0) * 2)
+    with torch.no_grad():
+        torch.testing.assert_close(torch.vmap(model)(others), others * model.weight * 2)
+        _, tangent = torch.func.jvp(model, (x,), (x,))
+        torch.testing.assert_close(tangent, expected(model, x))
+        with torch.autograd.forward_ad.dual_level():
+            dual = model(torch.autograd.forward_ad.make_dual(x, x))
+            torch.testing.assert_close(torch.autograd.forward_ad.unpack_dual(dual).tangent, expected(model, x))
+    assert model.kernel_calls == 0
+
+
+def test_a_trace_contains_the_kernel(model, x):
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # traces are deprecated, and warn of decisions
+        traced = torch.jit.trace(model, x)
+        torch.testing.assert_close(traced(x + 1), expected(model, x + 1))
+
+
+@pytest.mark.parametrize("change, match", [
+    (lambda model: model.half(), "float16, and not float32"),
+    (lambda model: setattr(model, "weight", nn.Parameter(torch.rand(64)[::2])), "not contiguous"),
+])
+def test_other_weights_run_the_reference(model, x, change, match):
+    change(model)
+    with falls_back(match), torch.no_grad():
+        torch.testing.assert_close(model(x), expected(model, x))
+    model(x).sum().backward()
+    torch.testing.assert_close(model.weight.grad.float(), x.sum(0) * 2, rtol=1e-2, atol=1e-2)
+
+
+def test_a_weight_may_be_computed(model, x):
+    class Adapted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.delta = nn.Parameter(torch.ones(32))
+
+        def forward(self, weight):
+            return weight + self.delta
+
+    weight = model.weight.detach().clone()
+    nn.utils.parametrize.register_parametrization(model, "weight", Adapted())
+    y = model(x)
+    y.sum().backward()
+    torch.testing.assert_close(y.detach(), x * (weight + 1) * 2)
+    for parameter in model.parameters():
+        torch.testing.assert_close(parameter.grad, x.sum(0) * 2)
+    assert model.kernel_calls == 1
+
+
 def test_a_training_step_changes_the_weights(model, x):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     losses = []
@@ -205,6 +258,17 @@ def test_copies_and_pickles(model, x, program):
             assert torch.equal(each(x), model(x))
             each.weight.zero_()
             assert not torch.equal(each(x), model(x))  # weights of its own
+
+
+def test_a_copy_of_a_derived_class_is_one_of_that_class(program, x):
+    class Shifted(tilepilot.load(program).ModelNew):
+        def forward(self, x):
+            return super().forward(x) + 1
+
+    model = Shifted(32)
+    with torch.no_grad():
+        assert torch.equal(copy.deepcopy(model)(x), model(x))
+        torch.testing.assert_close(model(x), expected(model, x) + 1)
 
 
 def test_a_pickle_is_complete(model, x, program, python, tmp_path):
@@ -244,6 +308,21 @@ def test_a_model_whose_layers_differ_by_mode(tmp_path):
         assert model.kernel_calls == 1
 
 
+@pytest.mark.parametrize("drops", [
+    ("self.drop = nn.Dropout(0.0)", "self.drop(x)"),
+    ("pass", "nn.functional.dropout(x, 0.0, self.training)"),
+])
+def test_a_program_without_the_layers_that_differ_by_mode(tmp_path, x, drops):
+    layer, call = drops
+    model = MODEL.replace("self.calls = 0", layer).replace("self.calls += 1", f"x = {call}")
+    made = tilepilot.load(written(tmp_path, model=model)).ModelNew(32)
+    with torch.no_grad():
+        made(x)
+        with falls_back("evaluation mode"):
+            made.eval()(x)
+    assert made.kernel_calls == 1
+
+
 def test_a_reference_whose_weights_are_others_cannot_stand_in(tmp_path):
     program = PROGRAM.replace("self.weight = nn.Parameter(torch.rand(size))",
                               "self.packed = nn.Parameter(torch.rand(size))").replace("self.weight)", "self.packed)")
@@ -260,17 +339,6 @@ def test_certificates_that_do_not_fit(tmp_path):
     with falls_back("has no certificate beside it that is for"):
         tilepilot.load(path)
     path = written(tmp_path)
-def test_a_copy_of_a_derived_class_is_one_of_that_class(program, x):
-    class Shifted(tilepilot.load(program).ModelNew):
-        def forward(self, x):
-            return super().forward(x) + 1
-
-    model = Shifted(32)
-    with torch.no_grad():
-        assert torch.equal(copy.deepcopy(model)(x), model(x))
-        torch.testing.assert_close(model(x), expected(model, x) + 1)
-
-
     (tmp_path / "model.py").write_text(MODEL + "\n# changed\n")
     with falls_back("has no certificate beside it that is for"):
         tilepilot.load(path)
