@@ -183,7 +183,9 @@ def _outcome(answer, program):
     verdict = answer.get("verdict") or {}
     speedup = verdict.get("speedup") or 0.0
     low = (verdict.get("speedup_interval") or [0.0])[0]
-    if verdict.get("outcome") != "verified" or verdict.get("degenerate"):
+    if verdict.get("degenerate"):
+        return Outcome(None, speedup, "the verdict is `degenerate`: a constant or a copy would pass for its results")
+    if verdict.get("outcome") != "verified":
         return Outcome(None, speedup, f"the verdict is `{verdict.get('outcome')}`")
     if speedup < LEAST_SPEEDUP or low < 1.0:
         return Outcome(None, speedup, f"the program is not faster ({speedup:.2f}x of eager, at least {low:.2f}x)")
