@@ -99,12 +99,12 @@ def mutated_arguments(graph):
                 written.update(tensors_of(bound.get(argument.name)))
         if bound.get("training") is True or bound.get("use_input_stats") is True:
             written.update(tensors_of([bound.get("running_mean"), bound.get("running_var")]))
-    storages = set(map(_storage, written)) - {None}
+    storages = set(map(storage_of, written)) - {None}
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
-    return written.union(node for node in placeholders if _storage(node) in storages)
+    return written.union(node for node in placeholders if storage_of(node) in storages)
 
 
-def _storage(node):
+def storage_of(node):
     """What stands for the memory of a node's tensor; None: it has none. The exporter's tensors share memory as those of
     a call do, but for dropout in evaluation mode: eager returns its input, the exporter a copy."""
     while is_operator(node) and "dropout" in node.target._schema.name and node.all_input_nodes:

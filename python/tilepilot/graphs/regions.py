@@ -9,7 +9,7 @@ import operator
 
 import torch
 
-from tilepilot.graphs.capture import arguments_by_name, is_operator, mutated_arguments
+from tilepilot.graphs.capture import arguments_by_name, is_operator, mutated_arguments, storage_of
 from tilepilot.graphs.devices import device_of, gpus_of, is_for_programs
 
 # Operators that a run needs beside views and copies to be worth a program.
@@ -36,12 +36,12 @@ class Region:
 
 def find_regions(captured):
     """The longest runs that a program may compute, first to last."""
-    written = {node for node in mutated_arguments(captured.graph) if node.op == "placeholder"}
+    written = {storage_of(node) for node in mutated_arguments(captured.graph) if node.op == "placeholder"}
     runs = [[]]
     for node in captured.graph.nodes:
         if node.op in ("placeholder", "output"):
             continue
-        if may_be_computed(node) and not written.intersection(node.all_input_nodes):
+        if may_be_computed(node) and written.isdisjoint(map(storage_of, node.all_input_nodes)):
             if runs[-1] and device_of(runs[-1][0]) != device_of(node):
                 runs.append([])
             runs[-1].append(node)
