@@ -473,6 +473,10 @@ def test_requests_that_are_none(author, x, monkeypatch):
         tilepilot.optimize(torch.sin, [x])
     with pytest.raises(ValueError, match="has the modes"):
         tilepilot.optimize(Scale(), [x], mode="fastest")
+    with pytest.raises(TypeError, match="has no option `minute`"):
+        tilepilot.optimize(Scale(), [x], minute=1)
+    with pytest.raises(TypeError, match="`minutes` of the backend `tilepilot` takes no `str`"):
+        tilepilot.optimize(Scale(), [x], minutes="1")
     with pytest.raises(Exception, match="has no option `minute`"):
         torch.compile(Scale(), backend="tilepilot", options={"minute": 1})(x)
     with pytest.raises(Exception, match="is no program that can be run"):

@@ -6,6 +6,7 @@ it."""
 
 import dataclasses
 import logging
+import os
 import threading
 
 import torch
@@ -24,16 +25,27 @@ _reports = threading.local()
 
 def tilepilot_backend(traced, example_inputs, *, mode=None, options=None):
     """What torch.compile calls with a graph. `mode="background"` runs eager's operators until a program is there."""
-    if mode not in (None, "default", "background"):
-        raise ValueError(f'the backend `tilepilot` has the modes "default" and "background", not {mode!r}')
-    known = {field.name for field in dataclasses.fields(Options)}
-    if unknown := sorted(set(options or {}) - known):
-        raise TypeError(f"the backend `tilepilot` has no option `{unknown[0]}`: its options are "
-                        f"{', '.join(sorted(known))}")
-    chosen = Options(**(options or {}))
-    chosen.background |= mode == "background"
+    chosen = chosen_options(mode, options)
     find_command(chosen)  # raises now, not at the first call
     return CompiledGraph(traced, chosen)
+
+
+def chosen_options(mode, options):
+    """Options of torch.compile or `optimize`; raises for what is none."""
+    if mode not in (None, "default", "background"):
+        raise ValueError(f'the backend `tilepilot` has the modes "default" and "background", not {mode!r}')
+    known = {field.name: field for field in dataclasses.fields(Options)}
+    for name, value in (options or {}).items():
+        if name not in known:
+            raise TypeError(f"the backend `tilepilot` has no option `{name}`: its options are "
+                            f"{', '.join(sorted(known))}")
+        default = known[name].default
+        wanted = {float: (int, float), type(None): (str, os.PathLike, type(None))}.get(type(default), type(default))
+        if not isinstance(value, wanted):
+            raise TypeError(f"the option `{name}` of the backend `tilepilot` takes no `{type(value).__name__}`")
+    chosen = Options(**(options or {}))
+    chosen.background |= mode == "background"
+    return chosen
 
 
 class CompiledGraph:

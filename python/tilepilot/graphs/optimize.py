@@ -6,8 +6,9 @@ import types
 import torch
 from torch.utils import _pytree as pytree
 
-from tilepilot.graphs.backend import reported
+from tilepilot.graphs.backend import chosen_options, reported
 from tilepilot.graphs.devices import gpus_of, seconds_of_calls
+from tilepilot.graphs.generation import find_command
 from tilepilot.graphs.versions import is_no_slower
 
 
@@ -25,8 +26,7 @@ def optimize(model, example_inputs, mode, options):
         raise TypeError(f"`tilepilot.optimize` needs a torch.nn.Module, not a `{type(model).__name__}`")
     if isinstance(example_inputs, torch.Tensor) or not isinstance(example_inputs, (list, tuple)):
         raise TypeError("the example inputs are a list or tuple of the model's arguments")
-    if mode not in (None, "default", "background"):
-        raise ValueError(f'`tilepilot.optimize` has the modes "default" and "background", not {mode!r}')
+    find_command(chosen_options(mode, options))  # raises here what Dynamo would wrap
     optimized = copy.copy(model)  # the same weights and layers
     # What `Module.compile` sets: a copy or pickle of the result is an ordinary model.
     optimized._compiled_call_impl = torch.compile(_call_of(optimized), backend="tilepilot",
