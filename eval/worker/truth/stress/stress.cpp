@@ -255,8 +255,9 @@ bool may_be_exchanged(const at::Tensor& tensor, const InputFacts& facts) {
          !at::isBarebonesUnsignedType(tensor.scalar_type());
 }
 
-// Of some elements, the least change places with the largest: the sum stays, and so do nearly all elements. A program
-// that knows a constant again by less than all of it takes it for the old one.
+// Of some elements, a few of the smaller half change places with as many of the larger: the sum stays, and so do nearly
+// all elements. A program that knows a constant again by less than all of it takes it for the old one, unless it looks
+// at one of these: the least and the largest of all are likely to be where programs look.
 at::Tensor with_few_exchanged(const at::Tensor& tensor, const InputFacts& facts, Draws& draws) {
   constexpr int64_t kPairs = 4, kLeast = 8, kMost = 4096;
   if (!may_be_exchanged(tensor, facts)) return tensor;
@@ -264,8 +265,13 @@ at::Tensor with_few_exchanged(const at::Tensor& tensor, const InputFacts& facts,
   const at::Tensor places = draws.some_of(count, std::min(count, std::clamp(count / 8, kLeast, kMost)));
   const at::Tensor flat = tensor.flatten().clone();
   const at::Tensor by_size = places.index_select(0, flat.index_select(0, places).argsort());
-  const int64_t pairs = std::min(kPairs, places.numel() / 2);
-  const at::Tensor least = by_size.slice(0, 0, pairs), largest = by_size.slice(0, by_size.numel() - pairs);
+  const int64_t half = places.numel() / 2, pairs = std::min(kPairs, half);
+  const auto some_of = [&](const at::Tensor& ranks) { return ranks.index_select(0, draws.some_of(half, pairs)); };
+  at::Tensor least = some_of(by_size.slice(0, 0, half)), largest = some_of(by_size.slice(0, by_size.numel() - half));
+  if (flat.index_select(0, least).equal(flat.index_select(0, largest))) {  // nearly all are the same
+    least = by_size.slice(0, 0, pairs);
+    largest = by_size.slice(0, by_size.numel() - pairs);
+  }
   const at::Tensor kept = flat.index_select(0, least);
   flat.index_copy_(0, least, flat.index_select(0, largest));
   flat.index_copy_(0, largest, kept);
