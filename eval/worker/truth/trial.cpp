@@ -197,8 +197,7 @@ void TrialMaker::find_read_state(const GraphUses& uses) {
     for (auto& changed : trial->state) values.push_back(changed.value);
     // What matters at every tenth call only would not be seen.
     std::erase_if(values, [&](size_t value) {
-      const bool is_whole = reference_.forward.values[value].dtype.find("int") != std::string::npos;
-      return is_whole && !only_counts(reference_.forward, uses, static_cast<int>(value));
+      return reads_whole_numbers_in(reference_.forward, uses, static_cast<int>(value));
     });
     if (values.empty()) return;
     if (!reads_state(*leaves, values, outputs)) {

@@ -36,6 +36,9 @@ std::vector<size_t> counters_of(const Graph& graph, const State& given) {
   return counters;
 }
 
+namespace {
+
+// Whether a value is only added to, and what comes of that only added to or kept.
 bool only_counts(const Graph& graph, const GraphUses& uses, int value) {
   const auto counts = [&](int user) {
     const GraphNode& node = graph.nodes[static_cast<size_t>(user)];
@@ -49,12 +52,17 @@ bool only_counts(const Graph& graph, const GraphUses& uses, int value) {
   return std::all_of(users.begin(), users.end(), counts);
 }
 
+}  // namespace
+
+bool reads_whole_numbers_in(const Graph& graph, const GraphUses& uses, int value) {
+  const bool is_whole = graph.values[static_cast<size_t>(value)].dtype.find("int") != std::string::npos;
+  return is_whole && !only_counts(graph, uses, value);
+}
+
 bool reads_whole_numbers(const Reference& reference, const GraphUses& uses) {
   const Graph& graph = reference.forward;
   return std::any_of(reference.parameters.begin(), reference.parameters.end(), [&](const auto& parameter) {
-    if (parameter.value < 0 || !parameter.is_buffer) return false;
-    const std::string& type = graph.values[static_cast<size_t>(parameter.value)].dtype;
-    return type.find("int") != std::string::npos && !only_counts(graph, uses, parameter.value);
+    return parameter.value >= 0 && parameter.is_buffer && reads_whole_numbers_in(graph, uses, parameter.value);
   });
 }
 

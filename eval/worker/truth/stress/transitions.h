@@ -26,9 +26,9 @@ std::optional<int64_t> end_of_transition(const ResultAt& result, int64_t latest)
 // Buffers of one whole number, by value of the graph.
 std::vector<size_t> counters_of(const Graph& graph, const State& given);
 
-// Whether a value is only added to, and what comes of that only added to or kept.
-bool only_counts(const Graph& graph, const GraphUses& uses, int value);
-// Whether the model does anything else with whole numbers in its buffers than count on.
+// Whether a value is of whole numbers, and the model does anything else with them than count on.
+bool reads_whole_numbers_in(const Graph& graph, const GraphUses& uses, int value);
+// Whether a buffer is one of these.
 bool reads_whole_numbers(const Reference& reference, const GraphUses& uses);
 
 // How many steps bring a counter near the end of what it decides, by value; without those that decide nothing, or go on
