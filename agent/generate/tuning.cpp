@@ -192,11 +192,10 @@ std::string tuning_report(const std::vector<Attempt>& history, size_t number, in
   if (counted == 0) return other_lines;
   size_t tried = 0, last = number;
   const auto best = best_of(history);
-  bool best_is_variant = false;
+  const bool best_is_variant = best && history[*best].candidate.is_variant && origin_of(history, *best) == number;
   for (size_t i = number + 1; i < history.size(); ++i) {
     if (!history[i].candidate.is_variant || origin_of(history, i) != number) continue;
     ++tried;
-    best_is_variant = best_is_variant || best == i;
     if (relation_of(history, i, last) == Relation::faster) last = i;
   }
   const std::vector<Attempt> until(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(number) + 1);
