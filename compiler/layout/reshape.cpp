@@ -35,20 +35,36 @@ std::vector<T> with(std::vector<T> values, size_t at, T value) {
 
 Layout with_mode(const Layout& layout, Mode mode) { return concatenated(layout, Layout{mode}); }
 
-// Modes of stride 0 take on steps of `stride`, as far as their extents divide `count`; the rest is left in `count`.
-Layout share_out(const Layout& threads, int64_t& count, int64_t stride) {
-  std::vector<int64_t> taken;
+int64_t rounded_up(int64_t count, int64_t by) { return (count + by - 1) / by * by; }
+
+// How many of each mode of stride 0, and of replicas in all, share out a number of things.
+struct Sharers {
+  std::vector<int64_t> of_mode;
+  int64_t count = 1;
+};
+Sharers sharers_of(const Layout& threads, int64_t things, bool evenly) {
+  Sharers sharers;
   for (const Mode& mode : threads.modes()) {
-    taken.push_back(mode.stride == 0 ? std::gcd(mode.extent, count) : 1);
-    count /= taken.back();
+    if (mode.stride != 0) continue;
+    const int64_t left = rounded_up(things, sharers.count) / sharers.count;
+    int64_t taken = std::gcd(mode.extent, left);
+    if (!evenly)
+      for (taken = std::min(left, mode.extent); mode.extent % taken != 0;) ++taken;
+    sharers.of_mode.push_back(taken);
+    sharers.count *= taken;
   }
-  stride *= count;
+  return sharers;
+}
+
+// Modes of stride 0 take on steps of `stride`, as far as they share.
+Layout share_out(const Layout& threads, const Sharers& sharers, int64_t stride) {
   Layout shared;
-  for (size_t i = 0; i < taken.size(); ++i) {
-    const Mode& mode = threads.modes()[i];
-    if (taken[i] > 1) shared = with_mode(shared, {taken[i], stride});
-    stride *= taken[i];
-    if (mode.extent > taken[i]) shared = with_mode(shared, {mode.extent / taken[i], mode.stride});
+  auto next = sharers.of_mode.begin();
+  for (const Mode& mode : threads.modes()) {
+    const int64_t taken = mode.stride == 0 ? *next++ : 1;
+    if (taken > 1) shared = with_mode(shared, {taken, stride});
+    stride *= taken;
+    if (mode.extent > taken) shared = with_mode(shared, {mode.extent / taken, mode.stride});
   }
   return shared;
 }
@@ -84,14 +100,25 @@ std::optional<Fragment> reduced(const Fragment& fragment, size_t axis, std::stri
 }
 
 std::optional<Fragment> expanded(const Fragment& fragment, NewAxis axis, std::string* why) {
-  const Shape cover = with(fragment.cover(), axis.at, axis.extent);
-  const std::vector<int64_t> strides = row_major_strides(cover);
-  const auto holders = with_strides(fragment, without(strides, axis.at), why);
+  const auto strides_for = [&](int64_t extent) { return row_major_strides(with(fragment.cover(), axis.at, extent)); };
+  const auto moved = [&](int64_t extent) { return with_strides(fragment, without(strides_for(extent), axis.at), why); };
+  const auto exact = moved(axis.extent);
+  if (!exact) return std::nullopt;
+  const int64_t things = axis.together == 0 ? axis.extent : rounded_up(axis.extent, axis.together) / axis.together;
+  Sharers sharers = sharers_of(exact->threads, things, true);
+  const Sharers uneven = sharers_of(exact->threads, things, false);
+  const auto rounds_of = [&](const Sharers& of) { return rounded_up(things, of.count) / of.count; };
+  if (rounds_of(uneven) < rounds_of(sharers)) sharers = uneven;
+  const int64_t together = axis.together == 0 ? rounds_of(sharers) : axis.together;
+  const int64_t turn = together * sharers.count, turns = axis.together == 0 ? 1 : rounds_of(sharers);
+
+  const auto holders = moved(turn * turns);
   if (!holders) return std::nullopt;
-  int64_t left = axis.extent;
-  Layout threads = share_out(holders->threads, left, strides[axis.at]);
-  Layout registers = concatenated(Layout{{left, strides[axis.at]}}, holders->registers);
-  return Fragment(with(fragment.shape(), axis.at, axis.extent), std::move(threads), std::move(registers), cover);
+  const int64_t stride = strides_for(turn * turns)[axis.at];
+  Layout registers{{together, stride}};
+  if (turns > 1) registers = with_mode(registers, {turns, turn * stride});
+  return Fragment(with(fragment.shape(), axis.at, axis.extent), share_out(holders->threads, sharers, together * stride),
+                  concatenated(registers, holders->registers), with(fragment.cover(), axis.at, turn * turns));
 }
 
 std::optional<Fragment> permuted(const Fragment& fragment, const std::vector<size_t>& order, std::string* why) {

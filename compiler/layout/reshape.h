@@ -16,10 +16,11 @@ std::optional<Fragment> reduced(const Fragment& fragment, size_t axis, std::stri
 struct NewAxis {
   size_t at = 0;  // where it stands in the new shape
   int64_t extent = 1;
+  int64_t together = 0;  // neighbours along it that a thread holds in its first registers; 0: all that it holds
 };
-// The opposite: replicas share the elements along the new axis out among themselves, as far as their number divides the
-// extent; the others each thread holds in registers, which now come first, neighbours together.
-// @post equal_functions(reduced(result, axis.at), fragment)
+// The opposite: replicas share the elements along the new axis out among themselves, evenly if that gives each as few
+// as it can, else with places beyond the end, in the cover. What each of them holds comes first of all registers.
+// @post over the whole cover, equal_functions(reduced(result, axis.at), fragment)
 std::optional<Fragment> expanded(const Fragment& fragment, NewAxis axis, std::string* why = nullptr);
 
 // Axis i of the result is axis order[i].

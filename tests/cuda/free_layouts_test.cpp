@@ -95,6 +95,35 @@ TEST(FreeLayouts, OfATransposingLoop) {
   EXPECT_THAT(run.explanation, HasSubstr("layout of loop over 64 x 64: axis "));
 }
 
+// Rows of a matrix divided by what each row's threads know: all of them have a part of the row, and lanes find theirs
+// side by side, whether their number divides the row or not.
+Launched divided_rows(int64_t columns) {
+  return launched(fmt::format(R"(program f(x: float32[8, {0}], y: float32[8, {0}]) {{
+  kernel bx in 2 threads 128 {{
+    fragment s: float32[4]
+    fragment t: float32[4, 32]
+    copy x[bx * 4 : +4, 0 : +32] -> t
+    reduce sum t -> s axis 1
+    parallel i, j in 4, {0} {{
+      y[bx * 4 + i, j] = x[bx * 4 + i, j] / s[i]
+    }}
+  }}
+}})",
+                              columns));
+}
+
+TEST(FreeLayouts, OfRowsThatNoThreadCountDivides) {
+  const Launched run = divided_rows(771);
+  EXPECT_LE(run.accesses(), 2 * 8 * 771 / 32 * 5 / 4);
+  EXPECT_LE(run.sectors(), 2 * 8 * 771 / 8 * 3 / 2);
+}
+
+TEST(FreeLayouts, OfLongRowsByVectors) {
+  const Launched run = divided_rows(2048);
+  EXPECT_LE(run.accesses(), 2 * 8 * 2048 / 128 * 9 / 8);
+  EXPECT_LE(run.sectors(), 2 * 8 * 2048 / 8 * 9 / 8);
+}
+
 // The third part of the threads that is no power of two has work, too.
 TEST(FreeLayouts, OfATransposingLoopByThreadsOfThreeWarps) {
   const Launched run = launched(R"(program f(x: float32[64, 96], y: float32[96, 64]) {

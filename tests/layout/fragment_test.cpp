@@ -137,7 +137,7 @@ TEST(Expanded, IsUndoneByReduced) {
   RandomLayouts random(42);
   int found = 0, shared = 0;
   for (const Fragment& fragment : many_fragments()) {
-    const NewAxis axis{size_t(random.pick(0, int64_t(fragment.shape().size()))), random.pick(1, 12)};
+    const NewAxis axis{size_t(random.pick(0, int64_t(fragment.shape().size()))), random.pick(1, 12), random.pick(0, 4)};
     const auto result = expanded(fragment, axis);
     if (!result) continue;
     ++found;
@@ -146,10 +146,11 @@ TEST(Expanded, IsUndoneByReduced) {
     ASSERT_TRUE(result->is_complete());
     ASSERT_EQ(result->thread_count(), fragment.thread_count());
     ASSERT_EQ(result->register_count() * fragment.replicas(),
-              fragment.register_count() * result->replicas() * axis.extent);
-    const auto back = reduced(*result, axis.at);
+              fragment.register_count() * result->replicas() * result->cover()[axis.at]);
+    // Over the whole cover: threads whose places lie beyond the end held the line's elements, too.
+    const auto back = reduced(Fragment(result->cover(), result->threads(), result->registers()), axis.at);
     ASSERT_TRUE(back.has_value());
-    ASSERT_TRUE(equal_functions(*back, fragment));
+    ASSERT_TRUE(equal_functions(*back, Fragment(fragment.cover(), fragment.threads(), fragment.registers())));
   }
   EXPECT_GT(found, rounds(700));
   EXPECT_GT(shared, rounds(20));
@@ -159,9 +160,21 @@ TEST(Expanded, SharesColumnsOutAmongReplicas) {
   const Fragment rows({16}, parsed("(4,8):(0,1)"), parsed("2:8"));
   const Fragment tile = expanded(rows, {.at = 1, .extent = 32}).value();
   EXPECT_TRUE(equal_functions(tile, Fragment({16, 32}, parsed("(4,8):(8,32)"), parsed("(8,2):(1,256)"))));
-  const Fragment uneven = expanded(rows, {.at = 1, .extent = 6}).value();  // two of four take turns
-  EXPECT_EQ(uneven.replicas(), 2);
-  EXPECT_EQ(uneven.register_count(), 6);
+  const Fragment uneven = expanded(rows, {.at = 1, .extent = 6}).value();  // 2 each, of which 2 are none
+  EXPECT_EQ(uneven.replicas(), 1);
+  EXPECT_EQ(uneven.register_count(), 4);
+  const Fragment pair = expanded(rows, {.at = 1, .extent = 2}).value();
+  EXPECT_EQ(pair.replicas(), 2);
+  EXPECT_EQ(pair.register_count(), 2);
+}
+
+TEST(Expanded, HoldsAsManyNeighboursTogetherAsAsked) {
+  const Fragment rows({16}, parsed("(4,8):(0,1)"), parsed("2:8"));
+  const Fragment tile = expanded(rows, {.at = 1, .extent = 32, .together = 2}).value();
+  EXPECT_TRUE(equal_functions(tile, Fragment({16, 32}, parsed("(4,8):(2,32)"), parsed("(2,4,2):(1,8,256)"))));
+  const Fragment uneven = expanded(rows, {.at = 1, .extent = 33, .together = 4}).value();
+  EXPECT_EQ(uneven.cover(), (Shape{16, 48}));
+  EXPECT_TRUE(uneven.is_complete());
 }
 
 TEST(Permuted, ExchangesCoordinates) {

@@ -21,6 +21,7 @@
 #include "compiler/targets/gpu/layout/layout_conversions.h"
 #include "compiler/targets/gpu/layout/layout_cost.h"
 #include "compiler/targets/gpu/layout/requested_layouts.h"
+#include "compiler/targets/gpu/layout/shared_axes.h"
 #include "compiler/targets/gpu/layout/shared_layouts.h"
 #include "compiler/targets/gpu/layout/stmatrix_stores.h"
 #include "compiler/targets/gpu/layout/vector_access.h"
@@ -212,32 +213,34 @@ class Inferrer {
     for (auto& [buffer, fragment] : requested_fragments(kernel_, threads_, result_)) set(buffer, std::move(fragment));
   }
 
-  // The loop's layout, if a fragment that it names by all its variables decides it.
-  std::optional<Fragment> from_use(const ParallelLoop& loop, const Use& use) const {
+  // The loop's layout, if a fragment that it names by its variables decides it. Axes that the fragment lacks are of one
+  // element, or replicas and registers share them: the way that costs the loop the least.
+  std::optional<Fragment> from_use(const ParallelLoop& loop, const Use& use) {
     const Fragment* held = known(use.buffer);
     const auto pattern = pattern_of(use, loop.vars);
     if (held == nullptr || !pattern) return std::nullopt;
     std::optional<Fragment> fragment = *held;
-    std::vector<size_t> axes;  // of the loop, one an axis that is left
+    std::vector<size_t> axes, missing;  // of the loop
     for (size_t axis = pattern->size(); axis-- > 0;)
       if (!(*pattern)[axis]) fragment = fragment ? layout::reduced(*fragment, axis) : std::nullopt;
     for (const auto& number : *pattern)
       if (number) axes.push_back(*number);
     if (!fragment) return std::nullopt;
-    // Axes of the loop that the buffer lacks: of one element, or replicas and registers share them.
-    std::vector<size_t> order(loop.vars.size());
-    for (size_t number = 0; number < loop.vars.size(); ++number) {
-      if (std::find(axes.begin(), axes.end(), number) != axes.end()) continue;
-      fragment = layout::expanded(*fragment, {.at = axes.size(), .extent = loop.extents[number]});
-      if (!fragment) return std::nullopt;
-      axes.push_back(number);
+    for (size_t number = 0; number < loop.vars.size(); ++number)
+      if (std::find(axes.begin(), axes.end(), number) == axes.end()) missing.push_back(number);
+    std::optional<Fragment> best;
+    LayoutCost least;
+    const auto ways = ways_to_share(*fragment, loop.extents, missing, vector_of(loop));
+    for (const std::vector<SharedAxis>& way : ways) {
+      auto other = with_shared_axes(*fragment, loop.extents, axes, way);
+      if (ways.size() == 1) return other;
+      if (!other) continue;
+      const LayoutCost cost = loop_cost(loop, accesses_of(loop), *other);
+      if (best && cost.total() >= least.total()) continue;
+      least = cost;
+      best = std::move(other);
     }
-    for (size_t axis = 0; axis < axes.size(); ++axis) order[axes[axis]] = axis;
-    fragment = layout::permuted(*fragment, order);
-    if (!fragment) return std::nullopt;
-    for (size_t axis = 0; axis < loop.extents.size(); ++axis)
-      if (loop.extents[axis] > fragment->cover()[axis]) return std::nullopt;
-    return Fragment(loop.extents, fragment->threads(), fragment->registers(), fragment->cover());
+    return best;
   }
 
   // The loop's layout, if it goes over a part of a fragment, axis by axis. Parts as long lie alike one beside the
