@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <tuple>
 
 namespace tilepilot::targets::gpu {
@@ -26,7 +27,9 @@ constexpr double kSplitOperations = 5;                    // to split an element
 constexpr double kSplitShare = 0.9;                       // of the rate of wgmma, between whose sums threads add
 constexpr int64_t kRowRegisters = 24;                     // of a thread, beside rows: there are no operands
 constexpr int64_t kMostHeld = 32;                         // elements of rows that a thread holds without spilling some
+constexpr int64_t kUsualHeld = 16;                        // of them, as has proved itself
 constexpr int64_t kMostStreamed = 16;                     // elements of a thread that only passes them on
+constexpr int64_t kVectorBytes = 16;                      // that a thread moves at once
 constexpr int64_t kLongestLine = 4096;                    // that an element-wise block takes whole
 
 int64_t tiles_over(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
@@ -198,15 +201,15 @@ std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Machine& m
   const double more = std::max(step.tensor, step.arithmetic), less = std::min(step.tensor, step.arithmetic);
   const double computing = together > 1 || work.threads > 128 ? more + less / 2 : more + less;
   const double busy = std::max({computing, step.shared, step.cache});
+  // Steps without GEMMs mostly have no barrier: threads combine what they have after the loop.
+  const double barrier = work.products.empty() ? 0 : machine.barrier_cycles;
   // A step of a block waits for the loads that were issued `stages - 1` steps before.
   const double arrival = work.copied == 0 ? 0 : machine.latency + step.cache;
   const double ahead = static_cast<double>(work.stages - 1);
-  const double alone = work.stages < 2 ? busy + machine.barrier_cycles + arrival
-                                       : std::max(busy + machine.barrier_cycles, arrival / ahead);
+  const double alone = work.stages < 2 ? busy + barrier + arrival : std::max(busy + barrier, arrival / ahead);
   const double moved = static_cast<double>(work.loaded) + static_cast<double>(work.stored) / kStoreShare;
   const double ends = machine.latency + moved / machine.cache_rate + arrival;
-  const double barrier_cycles = machine.barrier_cycles * (1 - kHiddenShare);
-  const double full = rounds * (work.steps * (busy + barrier_cycles) + kBlockCycles) + ends;
+  const double full = rounds * (work.steps * (busy + barrier * (1 - kHiddenShare)) + kBlockCycles) + ends;
   const double chained = std::ceil(rounds / together) * (work.steps * alone + ends + kBlockCycles);
   // Blocks that take longer than others keep the device from ending.
   result.cycles = std::max(full, chained) + std::max(0.0, work.longest - work.steps) * alone;
@@ -233,6 +236,10 @@ class Ranking {
  public:
   explicit Ranking(const Machine& machine) : hardware_(machine) {}
 
+  // Of kernels without GEMMs: the elements of the problem, and those of a thread that have proved themselves.
+  Ranking(const Machine& machine, int64_t elements, int64_t usual)
+      : hardware_(machine), elements_(static_cast<double>(elements)), usual_(usual) {}
+
   void add(Tiles tiles) {
     auto made = gpu::estimate(tiles.work, hardware_);
     if (std::holds_alternative<Refusal>(made)) return;
@@ -241,10 +248,9 @@ class Ranking {
   }
 
   std::vector<Tiles> best(size_t count) && {
-    const auto order = [](const Tiles& tiles) {
-      const int64_t covered = tiles.work.blocks * tiles.block_m * tiles.block_n;
-      return std::make_tuple(tiles.estimate.seconds, tiles.split_k, covered, unusual(tiles), tiles.work.registers,
-                             std::abs(tiles.stages - 3), tiles.work.shared_bytes);
+    const auto order = [&](const Tiles& tiles) {
+      return std::make_tuple(tiles.estimate.seconds, tiles.split_k, overhang(tiles), unusual(tiles),
+                             tiles.work.registers, std::abs(tiles.stages - 3), tiles.work.shared_bytes);
     };
     std::stable_sort(all_.begin(), all_.end(), [&](const Tiles& a, const Tiles& b) { return order(a) < order(b); });
     if (all_.size() > count) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(count), all_.end());
@@ -254,11 +260,21 @@ class Ranking {
  private:
   const Machine& hardware_;
   std::vector<Tiles> all_;
+  double elements_ = 1;
+  int64_t usual_ = 0;
 
-  // Of kernels without GEMMs, which mostly wait for memory alike: how far from 16 elements of each of 256 threads.
-  static int64_t unusual(const Tiles& tiles) {
+  // Of GEMMs in elements; elsewhere in parts of what there is, as what hangs over waits for no memory.
+  double overhang(const Tiles& tiles) const {
+    const auto covered = static_cast<double>(tiles.work.blocks * tiles.block_m * tiles.block_n);
+    if (!tiles.work.products.empty()) return covered;
+    constexpr double kParts = 32;
+    return std::floor(kParts * (covered * tiles.work.steps / elements_ - 1));
+  }
+  // Of kernels without GEMMs, which mostly wait for memory alike: how far from the usual elements of each of 256
+  // threads.
+  int64_t unusual(const Tiles& tiles) const {
     if (!tiles.work.products.empty()) return 0;
-    return std::abs(tiles.block_m * tiles.block_n / tiles.threads - 16) * 1024 + std::abs(tiles.threads - 256);
+    return std::abs(tiles.block_m * tiles.block_n / tiles.threads - usual_) * 1024 + std::abs(tiles.threads - 256);
   }
 };
 
@@ -403,31 +419,46 @@ Tiles attention_tiles(const AttentionProblem& problem, Tiles tiles) {
   return tiles;
 }
 
-// A thread reads up to 16 bytes at a time; less costs more instructions.
-double operations_of_elements(double elements, int64_t of_thread, ir::DType type) {
-  const double vector = std::clamp<double>(static_cast<double>(of_thread * type.bytes()), 1, 16);
+// A thread reads up to 16 bytes at a time, where rows of so many bytes begin at multiples of them; less costs more
+// instructions.
+double operations_of_elements(double elements, int64_t of_thread, ir::DType type, int64_t row_bytes) {
+  const int64_t aligned = std::gcd(row_bytes, kVectorBytes);
+  const double vector = static_cast<double>(std::clamp<int64_t>(of_thread * type.bytes(), 1, aligned));
   return elements * (4 + 16 / vector);
 }
 
-Tiles reduction_tiles(const ReductionProblem& problem, Tiles tiles) {
+// The share of what blocks read twice that memory has to give twice: none if L2 keeps their rows, all of it if they
+// are more than L2 holds. Measured on an H200 with rows of 64 and 256 KB and blocks of 256 to 1024 threads: 0.1 of it
+// at a third of L2, 0.6 at two thirds, 0.8 at 1.4 times, 1 at 2.8 times.
+double missed_share(double rows_bytes, const Machine& machine) {
+  return std::clamp(rows_bytes / static_cast<double>(machine.cache_bytes) * 4 / 3 - 1.0 / 3, 0.0, 1.0);
+}
+
+Tiles reduction_tiles(const ReductionProblem& problem, const Machine& machine, Tiles tiles) {
   const int64_t bytes = problem.element.bytes(), elements = tiles.block_m * tiles.block_n;
   const int64_t chunks = tiles_over(problem.columns, tiles.block_n);
   BlockWork& work = tiles.work;
   work.blocks = tiles_over(problem.rows, tiles.block_m);
   work.threads = tiles.threads;
   // A row that does not stay in registers is read again to be written.
-  const int64_t passes = chunks > 1 && problem.writes_rows ? 2 : 1;
-  work.steps = static_cast<double>(chunks * passes);
+  const bool reads_again = chunks > 1 && problem.writes_rows;
+  work.steps = static_cast<double>(chunks * (reads_again ? 2 : 1));
   const int64_t of_thread =
       std::max<int64_t>(1, tiles_over(tiles.block_n, std::max<int64_t>(1, tiles.threads / tiles.block_m)));
-  // Warps combine their values through scratch after lanes have by shuffles.
+  // Once a row, warps combine their values through scratch after lanes have by shuffles (deferred_reductions.h).
   const double barriers = tiles.threads > 32 * tiles.block_m ? 60 * std::log2(static_cast<double>(tiles.threads)) : 100;
-  work.operations = operations_of_elements(static_cast<double>(elements), of_thread, problem.element) + 128 * barriers;
+  work.operations =
+      operations_of_elements(static_cast<double>(elements), of_thread, problem.element, problem.columns * bytes) +
+      128 * barriers / static_cast<double>(chunks);
   (chunks > 1 ? work.copied : work.loaded) = elements * bytes * problem.inputs;
   work.stored = problem.writes_rows ? tiles.block_m * problem.columns * bytes : tiles.block_m * bytes;
   work.registers = words_of(elements * problem.inputs, ir::kFloat32) / tiles.threads + kRowRegisters;
-  work.memory_bytes = static_cast<double>(problem.rows * problem.columns * bytes) *
-                      static_cast<double>(passes * problem.inputs + (problem.writes_rows ? 1 : 0));
+  const auto row_bytes = static_cast<double>(problem.columns * bytes * problem.inputs);
+  const auto at_once = static_cast<double>(
+      std::min(problem.rows, tiles.block_m * machine.multiprocessors * resident_blocks(work, machine)));
+  const double passes = 1 + (reads_again ? missed_share(at_once * row_bytes, machine) : 0);
+  const double written = problem.writes_rows ? static_cast<double>(problem.columns * bytes) : 0;
+  work.memory_bytes = static_cast<double>(problem.rows) * (passes * row_bytes + written);
   return tiles;
 }
 
@@ -437,7 +468,8 @@ Tiles elementwise_tiles(const ElementwiseProblem& problem, Tiles tiles) {
   work.blocks = tiles_over(problem.rows, tiles.block_m) * tiles_over(problem.columns, tiles.block_n);
   work.threads = tiles.threads;
   const int64_t of_thread = std::max<int64_t>(1, elements / tiles.threads);
-  work.operations = operations_of_elements(static_cast<double>(elements), of_thread, problem.element);
+  work.operations =
+      operations_of_elements(static_cast<double>(elements), of_thread, problem.element, problem.columns * bytes);
   work.loaded = elements * bytes * problem.inputs;
   work.stored = elements * bytes;
   work.registers = words_of(of_thread * (problem.inputs + 1), problem.element) + kOverheadRegisters;
@@ -464,22 +496,24 @@ std::vector<Tiles> recommend(const AttentionProblem& problem, const Machine& mac
 }
 
 std::vector<Tiles> recommend(const ReductionProblem& problem, const Machine& machine, size_t count) {
-  Ranking ranking(machine);
   if (problem.rows <= 0 || problem.columns <= 0 || problem.inputs <= 0) return {};
+  Ranking ranking(machine, problem.rows * problem.columns, kUsualHeld);
   std::vector<int64_t> widths = {problem.columns};
-  for (const int64_t width : {1024, 2048, 4096, 8192})
+  for (const int64_t width : {1024, 2048, 4096, 8192, 16384})
     if (width < problem.columns) widths.push_back(width);
   for (const int64_t m : block_sizes({1, 2, 4, 8, 16, 32, 64}, problem.rows))
     for (const int64_t n : widths)
       for (const int64_t threads : {32, 64, 128, 256, 512, 1024})
         if (m * n >= threads && m * n * problem.inputs <= kMostHeld * threads)
-          ranking.add(reduction_tiles(problem, {m, n, 0, 1, threads, 0, 1, {}, {}}));
+          ranking.add(reduction_tiles(problem, machine, {m, n, 0, 1, threads, 0, 1, {}, {}}));
   return std::move(ranking).best(count);
 }
 
 std::vector<Tiles> recommend(const ElementwiseProblem& problem, const Machine& machine, size_t count) {
-  Ranking ranking(machine);
   if (problem.rows <= 0 || problem.columns <= 0 || problem.inputs <= 0) return {};
+  // A vector of each thread: more of them in a block of as many threads make memory slower, by 3 % of an H200's rate.
+  const int64_t vector = std::max<int64_t>(1, kVectorBytes / std::max<int64_t>(1, problem.element.bytes()));
+  Ranking ranking(machine, problem.rows * problem.columns, vector);
   std::vector<int64_t> widths = block_sizes({32, 64, 128, 256, 512, 1024, 2048, kLongestLine}, problem.columns);
   if (problem.columns <= kLongestLine && std::find(widths.begin(), widths.end(), problem.columns) == widths.end())
     widths.push_back(problem.columns);
