@@ -1,6 +1,7 @@
 #include "agent/builtin/gpu_tiles.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "agent/builtin/phases.h"
@@ -151,22 +152,47 @@ class Chooser {
                               [&](const gpu::Tiles& one) { return one.block_m <= extent(kept); });
     constexpr int64_t kFew = 4096, kThreads = 128;
     const int64_t at_once = tiles ? tiles->block_n : std::min(both, kFew);
-    const int64_t column = at_once >= length ? length : pick_block(length, at_once);
     const int64_t threads = tiles ? tiles->threads : kThreads;
+    const int64_t column = part_of_row(length, at_once, threads);
     plan_.rows_first = other >= 0;
     if (other >= 0)
       return set(other, pick_block(extent(other), std::max<int64_t>(1, at_once / column)), last_, column, threads);
     set(kept, kept >= 0 && tiles ? tiles->block_m : 1, last_, column, threads);
   }
 
+  // Elements of a row that a block takes at a time, `most` at the most: as many as threads share evenly, by vectors
+  // where the row's length lets them. Blocks that end with the row test for no end, which costs less than threads
+  // without work. Measured on an H200: rows of 66564 by 2048 take 0.7 of the time that they take by 1849, a divisor.
+  int64_t part_of_row(int64_t length, int64_t most, int64_t threads) const {
+    constexpr int64_t kVector = 16, kFewest = 4;  // bytes; `most` over the least part
+    constexpr double kCostOfEnd = 1.05;
+    if (length <= most) return length;
+    const int64_t vector = std::gcd(length, std::max<int64_t>(1, kVector / element().bytes()));
+    const auto cost = [&](int64_t part) {
+      const int64_t turn = threads * vector;
+      const auto places = static_cast<double>(of_part(length, part) * of_part(part, turn) * turn);
+      return length % part == 0 ? places : places * kCostOfEnd;
+    };
+    int64_t best = most;
+    for (int64_t part = most - 1; part >= most / kFewest; --part)
+      if (length % part == 0 && cost(part) < cost(best)) best = part;
+    return best;
+  }
+
   // Sums over rows, of columns side by side: blocks for each multiprocessor, as long as lanes read their columns at
-  // once.
+  // once. Where wide blocks keep all multiprocessors busy, each thread has a column and many loads on the way: measured
+  // on an H200, 1024 threads reach 3.9 to 4.6 TB/s where 256 reach 3.6 to 4.5.
   void columns() {
-    constexpr int64_t kWidest = 512, kNarrowest = 32, kThreads = 256, kOfThread = 16;
+    constexpr int64_t kWidest = 1024, kNarrowest = 32, kThreads = 256, kOfThread = 16, kOfColumn = 32;
     const int other = last_loop(true, last_);
     int64_t width = kWidest;
     const auto blocks = [&] { return elements(false) / extent(last_) * ((extent(last_) + width - 1) / width); };
-    while (width > kNarrowest && (width >= 2 * extent(last_) || blocks() < 2 * hardware_.multiprocessors)) width /= 2;
+    if (width < 2 * extent(last_) && 10 * blocks() >= 9 * hardware_.multiprocessors)
+      return set(other, pick_block(extent(other), kOfColumn), last_, std::min(width, extent(last_)), kWidest);
+    for (width /= 2; width > kNarrowest;) {
+      if (width < 2 * extent(last_) && blocks() >= 2 * hardware_.multiprocessors) break;
+      width /= 2;
+    }
     width = std::min(width, extent(last_));
     const int64_t most = std::max<int64_t>(1, kThreads * kOfThread / width);
     set(other, pick_block(extent(other), most), last_, width, kThreads);

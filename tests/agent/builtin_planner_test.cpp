@@ -317,6 +317,26 @@ TEST_F(Tiles, OfAGpuSumColumnsInManyBlocks) {
   EXPECT_GE(tiles.blocks(), 100);
 }
 
+// Each thread a column, where blocks of so many are enough for all multiprocessors.
+TEST_F(Tiles, OfAGpuSumWideColumnsByManyThreads) {
+  Grouping groups = group({build.reduce(ReduceOp::sum, source({128, 4096, 4095}), {1})});
+  const TilePlan tiles = plan_tiles(graph, groups.groups.at(0), of_a_gpu());
+  EXPECT_EQ(tiles.column_block, 1024);
+  EXPECT_EQ(tiles.threads, 1024);
+  EXPECT_EQ(tiles.row_block, 32);
+}
+
+// Of 1849, a divisor, threads have 14.4 each and no vectors.
+TEST_F(Tiles, OfAGpuHangOverTheEndRatherThanLeaveThreadsWithoutWork) {
+  const int x = source({1024, 66564 * 8});
+  const int sums = build.reduce(ReduceOp::sum, x, {1});
+  Grouping groups = group({build.map(ScalarOp::sub, {x, sums})});
+  EXPECT_EQ(plan_tiles(graph, groups.groups.at(0), of_a_gpu()).column_block, 4096);
+  const int even = source({1024, 1 << 20});
+  groups = group({build.map(ScalarOp::sub, {even, build.reduce(ReduceOp::sum, even, {1})})});
+  EXPECT_TRUE(plan_tiles(graph, groups.groups.at(0), of_a_gpu()).ragged().empty());
+}
+
 // Rows less their columns' means.
 TilePlan centered_rows(GraphFixture& fixture, int64_t rows, int64_t columns) {
   const int x = fixture.source({rows, columns});

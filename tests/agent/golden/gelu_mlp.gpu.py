@@ -6,7 +6,7 @@ import tilelang.language as T
 
 
 @tilelang.jit
-def bias_gelu(M, N, block_M=4, dtype="float32"):
+def bias_gelu(M, N, block_M=2, dtype="float32"):
     @T.prim_func
     def bias_gelu_kernel(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:

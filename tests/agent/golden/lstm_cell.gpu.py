@@ -6,7 +6,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-2, -1])
-def sigmoid_tanh(M, N, block_M=16, dtype="float32"):
+def sigmoid_tanh(M, N, block_M=4, dtype="float32"):
     @T.prim_func
     def sigmoid_tanh_kernel(
         x: T.Tensor((M, 4 * N), dtype),

@@ -5,7 +5,7 @@ import tilelang.language as T
 
 
 @tilelang.jit
-def add_relu(M, N, block_M=4, dtype="float32"):
+def add_relu(M, N, block_M=1, dtype="float32"):
     @T.prim_func
     def add_relu_kernel(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:

@@ -5,7 +5,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def swiglu(M, N, block_M=16, block_N=256, dtype="float32"):
+def swiglu(M, N, block_M=4, block_N=256, dtype="float32"):
     @T.prim_func
     def swiglu_kernel(x: T.Tensor((M, 2 * N), dtype), out: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=256) as (bx, by):

@@ -92,7 +92,7 @@ def bias_add_layer_norm(M, N, block_M=8, dtype="float32"):
 
 
 @tilelang.jit
-def bias_tanh(M, N, block_M=4, dtype="float32"):
+def bias_tanh(M, N, block_M=2, dtype="float32"):
     @T.prim_func
     def bias_tanh_kernel(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
@@ -104,14 +104,14 @@ def bias_tanh(M, N, block_M=4, dtype="float32"):
 
 
 @tilelang.jit
-def bias_add(M, N, block_M=4, dtype="float32"):
+def bias_add(M, N, block_M=8, dtype="float32"):
     @T.prim_func
     def bias_add_kernel(
         x: T.Tensor((M, N), dtype),
         bias: T.Tensor((N,), dtype),
         x_2: T.Tensor((M, N), dtype),
     ):
-        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=512) as bx:
             for i, j in T.Parallel(block_M, N):
                 x[bx * block_M + i, j] = x_2[bx * block_M + i, j] + (x[bx * block_M + i, j] + bias[j])
 
