@@ -47,6 +47,7 @@ class Chooser {
       rows();
     else
       columns();
+    plan_.one_pass_moments = true;
     share();
   }
 
@@ -103,6 +104,10 @@ class Chooser {
     return inputs(needed);
   }
 
+  // Each element has a mean and a sum of squares beside it then, in one pass (moments.h).
+  static constexpr int64_t kMostWithMoments = 16;  // of a thread
+  bool has_moments() const { return !find_moments(graph_, group_).empty(); }
+
   // Whether rows are read more than once, if they do not stay in the tile.
   bool returns_to_rows() const {
     const auto reductions = std::count_if(group_.members.begin(), group_.members.end(),
@@ -148,8 +153,11 @@ class Chooser {
     const int other = last_loop(true, last_), kept = other >= 0 ? -1 : last_loop(false, last_);
     const int64_t length = extent(last_), both = length * extent(other);
     const gpu::ReductionProblem problem{elements(false), both, element(), returns_to_rows(), held_inputs()};
-    const auto tiles = chosen(gpu::recommend(problem, hardware_, kAll), choice_,
-                              [&](const gpu::Tiles& one) { return one.block_m <= extent(kept); });
+    const bool in_one_pass = has_moments();
+    const auto tiles = chosen(gpu::recommend(problem, hardware_, kAll), choice_, [&](const gpu::Tiles& one) {
+      const bool is_light = one.block_m * one.block_n <= kMostWithMoments * one.threads;
+      return one.block_m <= extent(kept) && (is_light || !in_one_pass || one.block_n >= both);
+    });
     constexpr int64_t kFew = 4096, kThreads = 128;
     const int64_t at_once = tiles ? tiles->block_n : std::min(both, kFew);
     const int64_t threads = tiles ? tiles->threads : kThreads;
@@ -183,12 +191,13 @@ class Chooser {
   // once. Where wide blocks keep all multiprocessors busy, each thread has a column and many loads on the way: measured
   // on an H200, 1024 threads reach 3.9 to 4.6 TB/s where 256 reach 3.6 to 4.5.
   void columns() {
-    constexpr int64_t kWidest = 1024, kNarrowest = 32, kThreads = 256, kOfThread = 16, kOfColumn = 32;
+    constexpr int64_t kWidest = 1024, kNarrowest = 32, kThreads = 256, kOfThread = 16;
+    const int64_t of_column = has_moments() ? kMostWithMoments / 2 : std::max<int64_t>(1, 32 / inputs());
     const int other = last_loop(true, last_);
     int64_t width = kWidest;
     const auto blocks = [&] { return elements(false) / extent(last_) * ((extent(last_) + width - 1) / width); };
     if (width < 2 * extent(last_) && 10 * blocks() >= 9 * hardware_.multiprocessors)
-      return set(other, pick_block(extent(other), kOfColumn), last_, std::min(width, extent(last_)), kWidest);
+      return set(other, pick_block(extent(other), of_column), last_, std::min(width, extent(last_)), kWidest);
     for (width /= 2; width > kNarrowest;) {
       if (width < 2 * extent(last_) && blocks() >= 2 * hardware_.multiprocessors) break;
       width /= 2;

@@ -15,6 +15,7 @@ class Phases {
 
   PhasePlan run() {
     find_levels();
+    pair_moments();
     find_readers();
     decide_kept();
     fill_phases();
@@ -28,6 +29,7 @@ class Phases {
   PhasePlan plan_;
   std::map<int, std::set<int>> phases_;  // value -> phases whose loops read it
   std::set<int> reduced_inputs_;
+  std::map<int, Moments> moments_;  // by each of their two reductions
 
   bool is_member(int id) const {
     return group_.axes.leaves.count(id) == 0 && graph_.at(id).kind != Primitive::Kind::constant;
@@ -45,11 +47,27 @@ class Phases {
       int highest = 0;
       for (int arg : graph_.at(id).args) highest = std::max(highest, level(arg));
       plan_.level[id] = highest + (is_reduction(id) ? 1 : 0);
-      if (is_reduction(id)) reduced_inputs_.insert(graph_.at(id).args[0]);
+      if (const auto pair = moments_.find(id); pair != moments_.end()) plan_.level[id] = level(pair->second.sum);
     }
     int count = 1;
     for (auto& [id, value] : plan_.level) count = std::max(count, value + 1);
-    plan_.phases.resize(static_cast<size_t>(count));
+    plan_.phases.assign(static_cast<size_t>(count), {});
+  }
+
+  // Means and squares that a phase each would find, and nothing else, are found in one.
+  void pair_moments() {
+    const bool may_pair = tiles_.one_pass_moments && may_count_steps(tiles_);
+    for (const Moments& found : may_pair ? find_moments(graph_, group_) : std::vector<Moments>{}) {
+      const auto is_between = [&](int id) {
+        return is_reduction(id) && level(id) >= level(found.sum) && level(id) <= level(found.squares);
+      };
+      if (std::count_if(group_.members.begin(), group_.members.end(), is_between) != 2) continue;
+      moments_.emplace(found.squares, found);
+      moments_.emplace(found.sum, found);
+    }
+    if (!moments_.empty()) find_levels();
+    for (const int id : group_.members)
+      if (is_reduction(id) && moments_.count(id) == 0) reduced_inputs_.insert(graph_.at(id).args[0]);
   }
 
   // Cost of computing a value again from what is at hand.
@@ -111,7 +129,10 @@ class Phases {
 
   void fill_phases() {
     for (int id : group_.members) {
-      if (is_reduction(id)) {
+      if (const auto pair = moments_.find(id); pair != moments_.end()) {
+        phase(level(id) - 1).moments = pair->second;
+        if (is_output(id)) phase(level(id)).statistic_outputs.push_back(id);
+      } else if (is_reduction(id)) {
         phase(level(id) - 1).reductions.push_back(id);
         int input = graph_.at(id).args[0];
         auto& stored = phase(level(id) - 1).stored;

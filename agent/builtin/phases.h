@@ -3,19 +3,21 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
-#include "agent/builtin/tile_plan.h"
+#include "agent/builtin/moments.h"
 
 namespace tilepilot::agent::builtin {
 
 struct Phase {
   std::vector<int> statistics;  // values without reduced axes to compute first, from reductions before
   std::vector<int> statistic_outputs;
-  std::vector<int> stored;      // values of the whole tile to write into tiles
-  std::vector<int> outputs;     // values of the whole tile to write to memory
-  std::vector<int> reductions;  // run last
+  std::vector<int> stored;         // values of the whole tile to write into tiles
+  std::vector<int> outputs;        // values of the whole tile to write to memory
+  std::vector<int> reductions;     // run last
+  std::optional<Moments> moments;  // instead of two reductions, in two phases
 };
 
 struct PhasePlan {

@@ -7,6 +7,7 @@
 #include "agent/builtin/gpu_tiles.h"
 #include "agent/builtin/grouping.h"
 #include "agent/builtin/import/simplify.h"
+#include "agent/builtin/phases.h"
 #include "agent/builtin/tile_plan.h"
 #include "agent/builtin/writer/forward_writer.h"
 #include "agent/builtin/writer/model_source.h"
@@ -335,6 +336,38 @@ TEST_F(Tiles, OfAGpuHangOverTheEndRatherThanLeaveThreadsWithoutWork) {
   const int even = source({1024, 1 << 20});
   groups = group({build.map(ScalarOp::sub, {even, build.reduce(ReduceOp::sum, even, {1})})});
   EXPECT_TRUE(plan_tiles(graph, groups.groups.at(0), of_a_gpu()).ragged().empty());
+}
+
+// Means and squares of rows that no tile holds are found in one phase, and nothing else is taken for them.
+struct OnePass : Tiles {
+  size_t phases(int result) {
+    Grouping groups = group({result});
+    const TilePlan tiles = plan_tiles(graph, groups.groups.at(0), of_a_gpu());
+    EXPECT_FALSE(tiles.resident());
+    return plan_phases(graph, groups.groups.at(0), tiles).phases.size();
+  }
+  int squares_of(int x, int from, int axis) {
+    const int centered = build.map(ScalarOp::sub, {x, from});
+    return build.reduce(ReduceOp::sum, build.map(ScalarOp::mul, {centered, centered}), {axis});
+  }
+};
+
+TEST_F(OnePass, FindsMomentsOfLongRows) {
+  const int x = source({4096, 50000}), mean = build.mean(x, {1}), centered = build.map(ScalarOp::sub, {x, mean});
+  EXPECT_EQ(phases(build.map(ScalarOp::div, {centered, squares_of(x, mean, 1)})), 2u);
+}
+
+TEST_F(OnePass, LeavesOtherSquaresAlone) {
+  const int x = source({4096, 50000}), sum = build.reduce(ReduceOp::sum, x, {1});
+  const int third = build.map(ScalarOp::div, {sum, build.constant(16384)});
+  EXPECT_EQ(phases(build.map(ScalarOp::div, {x, squares_of(x, third, 1)})), 3u) << "not the mean";
+  const int highest = build.reduce(ReduceOp::max, x, {1});
+  EXPECT_EQ(phases(build.map(ScalarOp::div, {x, squares_of(x, highest, 1)})), 3u);
+  // A mean of each row, taken from each column.
+  const int square = source({40000, 40000}), means = build.mean(square, {1});
+  const int turned = build.permute(means, {1, 0});
+  Grouping groups = group({squares_of(square, turned, 1)});
+  for (const Group& one : groups.groups) EXPECT_TRUE(find_moments(graph, one).empty());
 }
 
 // Rows less their columns' means.

@@ -257,6 +257,15 @@ TEST_F(CommandLine, CheckProgramsForAGpuInTheEmulator) {
   }
 }
 
+// Means and squares in one pass, by places that take part in a step more or less, and by blocks that share rows.
+TEST_F(CommandLine, CheckLongNormsForAGpuInTheEmulator) {
+  const std::string folder = TILEPILOT_SOURCE_DIR;
+  auto result = tilepilot({"check", folder + "/tests/agent/golden/long_norms.gpu.py", "--reference",
+                           model("long_norms"), "--target", "emulate:sm_90a", "--trials", "1"});
+  EXPECT_EQ(result.exit_code, 0) << all(result);
+  EXPECT_THAT(result.out, HasSubstr("verified")) << all(result);
+}
+
 TEST_F(CommandLine, FailCheckWithoutAGpuSaysWhatIsMissing) {
   auto result = check("good_matmul", {"--target", "cuda:sm_90a"});
   if (result.exit_code == 0) {

@@ -89,18 +89,29 @@ int centered_squares(PrimitiveBuilder& build, int x, const std::vector<int>& axe
   return build.reduce(ReduceOp::sum, build.map(ScalarOp::mul, {centered, centered}, "squares"), axes, "variance");
 }
 
-Results spread(NodeImport& in, bool root) {
+struct Spread {
+  bool root = false, with_mean = false;
+};
+Results spread(NodeImport& in, Spread wanted) {
   int x = in.operand(0);
-  if (!is_float(in.at(x).dtype) || in.node().overload != "correction") return {};
-  std::vector<int> axes = in.axes(1, in.shape(x).size());
+  // var.correction(x, dim, *, correction, keepdim), var.dim(x, dim, unbiased, keepdim) and var(x, unbiased).
+  const std::string& overload = in.node().overload;
+  const bool by_number = overload == "correction", by_axes = by_number || overload == "dim";
+  if (!is_float(in.at(x).dtype) || (!by_axes && !overload.empty())) return {};
+  std::vector<int> axes = by_axes ? in.axes(1, in.shape(x).size()) : std::vector<int>(in.shape(x).size());
+  if (!by_axes) std::iota(axes.begin(), axes.end(), 0);
+  const double correction = by_number ? in.keyword_number("correction", 1) : in.flag(by_axes ? 2 : 1, true) ? 1 : 0;
+  const bool keeps = by_number ? in.keyword_number("keepdim", 0) != 0 : by_axes && in.flag(3, false);
   double count = 1;
   for (int axis : axes) count *= static_cast<double>(in.shape(x)[static_cast<size_t>(axis)]);
-  double divisor = count - in.keyword_number("correction", 1);
+  double divisor = count - correction;
   if (divisor <= 0) return {};
   int result =
       in.build.map(ScalarOp::div, {centered_squares(in.build, x, axes), in.build.constant(divisor)}, "variance");
-  if (root) result = in.build.map(ScalarOp::sqrt, {result}, "deviation");
-  return {without_axes(in.build, result, axes, in.keyword_number("keepdim", 0) != 0)};
+  if (wanted.root) result = in.build.map(ScalarOp::sqrt, {result}, "deviation");
+  Results results{without_axes(in.build, result, axes, keeps)};
+  if (wanted.with_mean) results.push_back(without_axes(in.build, in.build.mean(x, axes), axes, keeps));
+  return results;
 }
 
 int exps_of(PrimitiveBuilder& build, int x, int highest) {
@@ -208,8 +219,11 @@ void add_reductions(HandlerTable& table) {
   table["aten::amin"] = [](NodeImport& in) { return plain(in, ReduceOp::min, 1, 2); };
   table["aten::max"] = [](NodeImport& in) { return extreme_along(in, ReduceOp::max); };
   table["aten::min"] = [](NodeImport& in) { return extreme_along(in, ReduceOp::min); };
-  table["aten::var"] = [](NodeImport& in) { return spread(in, false); };
-  table["aten::std"] = [](NodeImport& in) { return spread(in, true); };
+  for (const bool with_mean : {false, true}) {
+    const std::string suffix = with_mean ? "_mean" : "";
+    table["aten::var" + suffix] = [=](NodeImport& in) { return spread(in, {.root = false, .with_mean = with_mean}); };
+    table["aten::std" + suffix] = [=](NodeImport& in) { return spread(in, {.root = true, .with_mean = with_mean}); };
+  }
   table["aten::softmax"] = softmax;
   table["aten::log_softmax"] = log_softmax;
   table["aten::logsumexp"] = logsumexp;

@@ -151,17 +151,21 @@ class KernelWriter {
     const Phase& phase = phases_.phases[static_cast<size_t>(index)];
     if (index == 0) copy_kept_leaves();
     write_statistics(phase);
-    bool steps = !tiles_.resident() && (!phase.stored.empty() || !phase.outputs.empty() || !phase.reductions.empty());
+    bool steps = !tiles_.resident() && (!phase.stored.empty() || !phase.outputs.empty() || !phase.reductions.empty() ||
+                                        phase.moments.has_value());
     for (int id : phase.reductions) start_reduction(id);
+    if (phase.moments) start_moments(*phase.moments);
     if (steps)
       for (auto& loop : indices_.serial()) {
         line(fmt::format("for {} in T.serial({}):", loop.variable, loop.count));
         ++depth_;
       }
     write_tile_loop(phase, index);
+    if (phase.moments) write_moments_step(*phase.moments);
     for (int id : phase.reductions) write_reduction(id);
     if (steps) depth_ -= static_cast<int>(indices_.serial().size());
     for (int id : phase.reductions) finish_reduction(id);
+    if (phase.moments) finish_moments(*phase.moments);
     if (tiles_.split > 1 && !phase.reductions.empty()) share_reductions(phase.reductions);
   }
 
@@ -347,6 +351,124 @@ class KernelWriter {
   void finish_reduction(int id) {
     if (!in_two_steps()) return;
     line(fmt::format("T.{}({}, {}, dim=0)", function_of(graph_.at(id).reduction), partials_[id], statistics_[id]));
+  }
+
+  // Moments: each place of the tile has a mean and squares of its own, of the steps that it takes part in.
+
+  struct PlaceMoments {
+    std::string means, squares;
+    std::map<int, std::string> steps;  // of a serial loop -> its number of steps
+  };
+  PlaceMoments places_;
+
+  void start_moments(const Moments& moments) {
+    start_reduction(moments.sum);
+    start_reduction(moments.squares);
+    places_.means = allocate("means", indices_.tile_shape(), moments.sum);
+    places_.squares = allocate("squares", indices_.tile_shape(), moments.squares);
+    line(fmt::format("T.clear({})", places_.means));
+    line(fmt::format("T.clear({})", places_.squares));
+    for (auto& loop : indices_.serial()) {
+      places_.steps[loop.loop] = loop.count;
+      if (!is_ragged(loop.loop)) continue;
+      places_.steps[loop.loop] = pool_.take("steps");
+      line(fmt::format("{} = {}", places_.steps[loop.loop], loop.count));
+    }
+  }
+
+  bool is_ragged(int loop) const {
+    const std::vector<int> ragged = tiles_.ragged();
+    return std::count(ragged.begin(), ragged.end(), loop) > 0;
+  }
+
+  // Of a loop over whose end the last step hangs: whether a place takes part in that one.
+  std::string in_last_step(int loop) const {
+    return fmt::format("{} < {}", indices_.index_at(loop, "(" + places_.steps.at(loop) + " - 1)"),
+                       tiles_.loop(loop).size);
+  }
+
+  // Steps that a place has taken part in, this one included; `without_last`: of those that the last step of an inner
+  // loop leaves out.
+  std::string steps_taken(bool without_last) const {
+    std::string steps;
+    for (auto& loop : indices_.serial()) {
+      const bool is_shorter = without_last && is_ragged(loop.loop);
+      const std::string count = places_.steps.at(loop.loop) + (is_shorter ? " - 1" : "");
+      if (steps.empty())
+        steps = loop.variable;
+      else
+        steps = fmt::format("{} * {} + {}", steps.size() > 1 ? "(" + steps + ")" : steps,
+                            is_shorter ? "(" + count + ")" : count, loop.variable);
+    }
+    return steps + " + 1";
+  }
+
+  std::string steps_of_place() const {
+    std::vector<std::string> counts;
+    for (auto& loop : indices_.serial()) {
+      const std::string& steps = places_.steps.at(loop.loop);
+      counts.push_back(is_ragged(loop.loop)
+                           ? fmt::format("T.if_then_else({}, {}, {} - 1)", in_last_step(loop.loop), steps, steps)
+                           : steps);
+    }
+    return fmt::format("{}", fmt::join(counts, " * "));
+  }
+
+  void write_moments_step(const Moments& moments) {
+    const std::string dtype = dtype_text(compute_dtype(graph_.at(moments.sum).dtype));
+    std::string share = pool_.take("share");
+    const std::string delta = pool_.take("delta");
+    line(fmt::format("{} = 1.0 / T.cast({}, {})", share, steps_taken(false), dtype));
+    const auto inner = std::find_if(indices_.serial().begin() + 1, indices_.serial().end(),
+                                    [&](auto& loop) { return is_ragged(loop.loop); });
+    const std::string longer = inner == indices_.serial().end() ? "" : pool_.take("share_without_last");
+    if (!longer.empty()) line(fmt::format("{} = 1.0 / T.cast({}, {})", longer, steps_taken(true), dtype));
+    open_tile_loop();
+    const std::vector<int> lets = write_lets({moments.value});
+    const std::string mean = tile_element(places_.means), squares = tile_element(places_.squares);
+    const std::string difference =
+        fmt::format("{} - {}", expressions_.write(moments.value, info(ScalarOp::sub).precedence), mean);
+    std::vector<std::string> inside;
+    for (int loop : tiles_.ragged())
+      inside.push_back(fmt::format("{} < {}", indices_.index(loop), tiles_.loop(loop).size));
+    line(inside.empty()
+             ? fmt::format("{} = {}", delta, difference)
+             : fmt::format("{} = T.if_then_else({}, {}, 0.0)", delta, fmt::join(inside, " and "), difference));
+    if (!longer.empty()) {
+      const std::string own = pool_.take("own_share");
+      line(fmt::format("{} = T.if_then_else({}, {}, {})", own, in_last_step(inner->loop), share, longer));
+      share = own;
+    }
+    line(fmt::format("{0} = {0} + {1} * {1} * (1.0 - {2})", squares, delta, share));
+    line(fmt::format("{0} = {0} + {1} * {2}", mean, delta, share));
+    --depth_;
+    for (int id : lets) expressions_.forget(id);
+  }
+
+  void finish_moments(const Moments& moments) {
+    const std::string tile = allocate("tile", indices_.tile_shape(), moments.sum);
+    const std::string dtype = dtype_text(compute_dtype(graph_.at(moments.sum).dtype));
+    const std::string count = pool_.take("count"), offset = pool_.take("offset");
+    const std::string mean = tile_element(places_.means), squares = tile_element(places_.squares);
+    const auto put_together = [&](int id, const std::string& what) {
+      line(fmt::format("{} = {}", tile_element(tile), what));
+      --depth_;
+      buffers_.insert(buffers_.begin(), {tile, graph_.at(id).args[0]});
+      write_reduction(id);
+      finish_reduction(id);
+      if (tiles_.split > 1) share_reductions({id});
+      buffers_.erase(buffers_.begin());
+    };
+    const auto open = [&] {
+      open_tile_loop();
+      line(fmt::format("{} = T.cast({}, {})", count, steps_of_place(), dtype));
+    };
+    open();
+    put_together(moments.sum, fmt::format("{} * {}", mean, count));
+    open();
+    line(fmt::format("{} = {} - {}", offset, mean,
+                     expressions_.write(moments.mean, info(ScalarOp::sub).precedence + 1)));
+    put_together(moments.squares, fmt::format("{} + {} * {} * {}", squares, offset, offset, count));
   }
 
   // What each block has reduced of its steps, put together by all of them.

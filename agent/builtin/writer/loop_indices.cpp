@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cassert>
 
 namespace tilepilot::agent::builtin {
@@ -45,7 +46,7 @@ void LoopIndices::name_serial() {
     const bool shared = loop == tiles_.split_loop;
     std::string at_once = tiles_.in_tile(loop) ? block_size(loop) : "";
     if (shared) at_once += at_once.empty() ? "split" : " * split";
-    serial_.push_back({variable, at_once.empty() ? size : fmt::format("T.ceildiv({}, {})", size, at_once)});
+    serial_.push_back({loop, variable, at_once.empty() ? size : fmt::format("T.ceildiv({}, {})", size, at_once)});
     auto& index = serial_variable_[static_cast<size_t>(loop)];
     index = shared ? fmt::format("{} * split + {}", variable, part_) : variable;
     if (shared && tiles_.in_tile(loop)) index = "(" + index + ")";
@@ -81,6 +82,12 @@ std::string LoopIndices::index(int loop) const {
   std::string outer = start(loop);
   if (!tiles_.in_tile(loop)) return outer;
   return outer == "0" ? tile_variable(loop) : outer + " + " + tile_variable(loop);
+}
+
+std::string LoopIndices::index_at(int loop, const std::string& step) const {
+  const auto serial = std::find_if(serial_.begin(), serial_.end(), [&](auto& one) { return one.loop == loop; });
+  std::string text = index(loop);
+  return text.replace(text.find(serial->variable), serial->variable.size(), step);
 }
 
 namespace {

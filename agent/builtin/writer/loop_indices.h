@@ -9,6 +9,7 @@
 namespace tilepilot::agent::builtin {
 
 struct SerialLoop {
+  int loop = 0;
   std::string variable;
   std::string count;  // "K" or "T.ceildiv(N, block_N)"
 };
@@ -21,6 +22,7 @@ class LoopIndices {
   const std::vector<SerialLoop>& serial() const { return serial_; }
   // The whole index along a loop, or only its part outside the tile ("0" if there is none).
   std::string index(int loop) const;
+  std::string index_at(int loop, const std::string& step) const;  // of a step of a serial loop: "(steps - 1) * ..."
   std::string start(int loop) const;
   std::string element(const std::string& tensor, const TensorAccess& access, const std::string& last = "") const;
   std::string tile_start(const std::string& tensor, const TensorAccess& access) const;
