@@ -47,7 +47,7 @@ class Chooser {
       rows();
     else
       columns();
-    plan_.one_pass_moments = true;
+    plan_.one_pass = true;
     share();
   }
 
@@ -104,9 +104,9 @@ class Chooser {
     return inputs(needed);
   }
 
-  // Each element has a mean and a sum of squares beside it then, in one pass (moments.h).
-  static constexpr int64_t kMostWithMoments = 16;  // of a thread
-  bool has_moments() const { return !find_moments(graph_, group_).empty(); }
+  // Two reductions in one pass keep two values beside each element (one_pass.h).
+  static constexpr int64_t kMostOfPair = 16;  // of a thread
+  bool has_pair() const { return !find_one_pass(graph_, group_).empty(); }
 
   // Whether rows are read more than once, if they do not stay in the tile.
   bool returns_to_rows() const {
@@ -153,9 +153,9 @@ class Chooser {
     const int other = last_loop(true, last_), kept = other >= 0 ? -1 : last_loop(false, last_);
     const int64_t length = extent(last_), both = length * extent(other);
     const gpu::ReductionProblem problem{elements(false), both, element(), returns_to_rows(), held_inputs()};
-    const bool in_one_pass = has_moments();
+    const bool in_one_pass = has_pair();
     const auto tiles = chosen(gpu::recommend(problem, hardware_, kAll), choice_, [&](const gpu::Tiles& one) {
-      const bool is_light = one.block_m * one.block_n <= kMostWithMoments * one.threads;
+      const bool is_light = one.block_m * one.block_n <= kMostOfPair * one.threads;
       return one.block_m <= extent(kept) && (is_light || !in_one_pass || one.block_n >= both);
     });
     constexpr int64_t kFew = 4096, kThreads = 128;
@@ -192,7 +192,7 @@ class Chooser {
   // on an H200, 1024 threads reach 3.9 to 4.6 TB/s where 256 reach 3.6 to 4.5.
   void columns() {
     constexpr int64_t kWidest = 1024, kNarrowest = 32, kThreads = 256, kOfThread = 16;
-    const int64_t of_column = has_moments() ? kMostWithMoments / 2 : std::max<int64_t>(1, 32 / inputs());
+    const int64_t of_column = has_pair() ? kMostOfPair / 2 : std::max<int64_t>(1, 32 / inputs());
     const int other = last_loop(true, last_);
     int64_t width = kWidest;
     const auto blocks = [&] { return elements(false) / extent(last_) * ((extent(last_) + width - 1) / width); };

@@ -15,7 +15,7 @@ class Phases {
 
   PhasePlan run() {
     find_levels();
-    pair_moments();
+    pair_reductions();
     find_readers();
     decide_kept();
     fill_phases();
@@ -29,7 +29,7 @@ class Phases {
   PhasePlan plan_;
   std::map<int, std::set<int>> phases_;  // value -> phases whose loops read it
   std::set<int> reduced_inputs_;
-  std::map<int, Moments> moments_;  // by each of their two reductions
+  std::map<int, OnePass> pairs_;  // by each of their two reductions
 
   bool is_member(int id) const {
     return group_.axes.leaves.count(id) == 0 && graph_.at(id).kind != Primitive::Kind::constant;
@@ -47,7 +47,7 @@ class Phases {
       int highest = 0;
       for (int arg : graph_.at(id).args) highest = std::max(highest, level(arg));
       plan_.level[id] = highest + (is_reduction(id) ? 1 : 0);
-      if (const auto pair = moments_.find(id); pair != moments_.end()) plan_.level[id] = level(pair->second.sum);
+      if (const auto pair = pairs_.find(id); pair != pairs_.end()) plan_.level[id] = level(pair->second.first);
     }
     int count = 1;
     for (auto& [id, value] : plan_.level) count = std::max(count, value + 1);
@@ -55,19 +55,19 @@ class Phases {
   }
 
   // Means and squares that a phase each would find, and nothing else, are found in one.
-  void pair_moments() {
-    const bool may_pair = tiles_.one_pass_moments && may_count_steps(tiles_);
-    for (const Moments& found : may_pair ? find_moments(graph_, group_) : std::vector<Moments>{}) {
+  void pair_reductions() {
+    const bool may_pair = tiles_.one_pass && may_count_steps(tiles_);
+    for (const OnePass& found : may_pair ? find_one_pass(graph_, group_) : std::vector<OnePass>{}) {
       const auto is_between = [&](int id) {
-        return is_reduction(id) && level(id) >= level(found.sum) && level(id) <= level(found.squares);
+        return is_reduction(id) && level(id) >= level(found.first) && level(id) <= level(found.second);
       };
       if (std::count_if(group_.members.begin(), group_.members.end(), is_between) != 2) continue;
-      moments_.emplace(found.squares, found);
-      moments_.emplace(found.sum, found);
+      pairs_.emplace(found.second, found);
+      pairs_.emplace(found.first, found);
     }
-    if (!moments_.empty()) find_levels();
+    if (!pairs_.empty()) find_levels();
     for (const int id : group_.members)
-      if (is_reduction(id) && moments_.count(id) == 0) reduced_inputs_.insert(graph_.at(id).args[0]);
+      if (is_reduction(id) && pairs_.count(id) == 0) reduced_inputs_.insert(graph_.at(id).args[0]);
   }
 
   // Cost of computing a value again from what is at hand.
@@ -129,8 +129,8 @@ class Phases {
 
   void fill_phases() {
     for (int id : group_.members) {
-      if (const auto pair = moments_.find(id); pair != moments_.end()) {
-        phase(level(id) - 1).moments = pair->second;
+      if (const auto pair = pairs_.find(id); pair != pairs_.end()) {
+        phase(level(id) - 1).one_pass = pair->second;
         if (is_output(id)) phase(level(id)).statistic_outputs.push_back(id);
       } else if (is_reduction(id)) {
         phase(level(id) - 1).reductions.push_back(id);

@@ -7,17 +7,17 @@
 #include <set>
 #include <vector>
 
-#include "agent/builtin/moments.h"
+#include "agent/builtin/one_pass.h"
 
 namespace tilepilot::agent::builtin {
 
 struct Phase {
   std::vector<int> statistics;  // values without reduced axes to compute first, from reductions before
   std::vector<int> statistic_outputs;
-  std::vector<int> stored;         // values of the whole tile to write into tiles
-  std::vector<int> outputs;        // values of the whole tile to write to memory
-  std::vector<int> reductions;     // run last
-  std::optional<Moments> moments;  // instead of two reductions, in two phases
+  std::vector<int> stored;          // values of the whole tile to write into tiles
+  std::vector<int> outputs;         // values of the whole tile to write to memory
+  std::vector<int> reductions;      // run last
+  std::optional<OnePass> one_pass;  // instead of two reductions, in two phases
 };
 
 struct PhasePlan {

@@ -40,7 +40,7 @@ struct TilePlan {
   // Blocks that share each reduction: of the steps along `split_loop`, a reduced loop, a block takes each `split`-th.
   int split_loop = -1;
   int64_t split = 1;
-  bool one_pass_moments = false;  // means and squares in one pass over rows that do not stay in a tile (moments.h)
+  bool one_pass = false;    // pairs of reductions over rows that do not stay in a tile (one_pass.h)
   std::vector<int> grid;    // kept loops with a block index, fastest first; blocks that share a reduction are one more
   std::vector<int> serial;  // reduced loops outside the tile, outermost first
   // Strides of each tensor (leaf or output) along each loop, in elements.

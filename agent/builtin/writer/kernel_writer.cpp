@@ -4,10 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "agent/builtin/writer/expression_writer.h"
-#include "agent/builtin/writer/loop_indices.h"
+#include "agent/builtin/writer/step_counts.h"
 
 namespace tilepilot::agent::builtin {
 
@@ -152,20 +153,20 @@ class KernelWriter {
     if (index == 0) copy_kept_leaves();
     write_statistics(phase);
     bool steps = !tiles_.resident() && (!phase.stored.empty() || !phase.outputs.empty() || !phase.reductions.empty() ||
-                                        phase.moments.has_value());
+                                        phase.one_pass.has_value());
     for (int id : phase.reductions) start_reduction(id);
-    if (phase.moments) start_moments(*phase.moments);
+    if (phase.one_pass) start_pair(*phase.one_pass);
     if (steps)
       for (auto& loop : indices_.serial()) {
         line(fmt::format("for {} in T.serial({}):", loop.variable, loop.count));
         ++depth_;
       }
     write_tile_loop(phase, index);
-    if (phase.moments) write_moments_step(*phase.moments);
+    if (phase.one_pass) write_pair_step(*phase.one_pass);
     for (int id : phase.reductions) write_reduction(id);
     if (steps) depth_ -= static_cast<int>(indices_.serial().size());
     for (int id : phase.reductions) finish_reduction(id);
-    if (phase.moments) finish_moments(*phase.moments);
+    if (phase.one_pass) finish_pair(*phase.one_pass);
     if (tiles_.split > 1 && !phase.reductions.empty()) share_reductions(phase.reductions);
   }
 
@@ -293,13 +294,10 @@ class KernelWriter {
   }
 
   std::string mask(const std::string& value, int id, const Phase& phase) const {
-    std::vector<std::string> inside;
-    for (int loop : tiles_.ragged())
-      inside.push_back(fmt::format("{} < {}", indices_.index(loop), tiles_.loop(loop).size));
     ReduceOp op = ReduceOp::sum;
     for (int reduction : phase.reductions)
       if (graph_.at(reduction).args[0] == id) op = graph_.at(reduction).reduction;
-    return fmt::format("T.if_then_else({}, {}, {})", fmt::join(inside, " and "), value, identity(op));
+    return where_in_range(value, identity(op));
   }
 
   // Reductions
@@ -353,103 +351,93 @@ class KernelWriter {
     line(fmt::format("T.{}({}, {}, dim=0)", function_of(graph_.at(id).reduction), partials_[id], statistics_[id]));
   }
 
-  // Moments: each place of the tile has a mean and squares of its own, of the steps that it takes part in.
+  // Two reductions in one pass: each place of the tile has values of its own, of the steps that it takes part in.
 
-  struct PlaceMoments {
-    std::string means, squares;
-    std::map<int, std::string> steps;  // of a serial loop -> its number of steps
+  struct Places {
+    std::string first, second;  // tiles
+    StepCounts steps;
   };
-  PlaceMoments places_;
+  std::optional<Places> places_;
 
-  void start_moments(const Moments& moments) {
-    start_reduction(moments.sum);
-    start_reduction(moments.squares);
-    places_.means = allocate("means", indices_.tile_shape(), moments.sum);
-    places_.squares = allocate("squares", indices_.tile_shape(), moments.squares);
-    line(fmt::format("T.clear({})", places_.means));
-    line(fmt::format("T.clear({})", places_.squares));
+  void start_pair(const OnePass& pair) {
+    const bool are_moments = pair.kind == OnePass::Kind::moments;
+    start_reduction(pair.first);
+    start_reduction(pair.second);
+    const std::string first = allocate(are_moments ? "means" : "highest_of_place", indices_.tile_shape(), pair.first);
+    const std::string second = allocate(are_moments ? "squares" : "total_of_place", indices_.tile_shape(), pair.second);
+    places_.emplace(Places{first, second, {tiles_, indices_}});
+    line(are_moments ? fmt::format("T.clear({})", places_->first)
+                     : fmt::format("T.fill({}, {})", places_->first, lowest(dtype_of(pair))));
+    line(fmt::format("T.clear({})", places_->second));
     for (auto& loop : indices_.serial()) {
-      places_.steps[loop.loop] = loop.count;
-      if (!is_ragged(loop.loop)) continue;
-      places_.steps[loop.loop] = pool_.take("steps");
-      line(fmt::format("{} = {}", places_.steps[loop.loop], loop.count));
+      if (!are_moments || !places_->steps.is_ragged(loop.loop)) continue;
+      const std::string steps = pool_.take("steps");
+      line(fmt::format("{} = {}", steps, loop.count));
+      places_->steps.name(loop.loop, steps);
     }
   }
 
-  bool is_ragged(int loop) const {
-    const std::vector<int> ragged = tiles_.ragged();
-    return std::count(ragged.begin(), ragged.end(), loop) > 0;
+  std::string dtype_of(const OnePass& pair) const { return compute_dtype(graph_.at(pair.first).dtype); }
+  // A number below which are none but infinity, from which differences are no NaN.
+  static std::string lowest(const std::string& dtype) {
+    return number_text(dtype == "float64" ? std::numeric_limits<double>::lowest()
+                                          : static_cast<double>(std::numeric_limits<float>::lowest()),
+                       dtype);
   }
 
-  // Of a loop over whose end the last step hangs: whether a place takes part in that one.
-  std::string in_last_step(int loop) const {
-    return fmt::format("{} < {}", indices_.index_at(loop, "(" + places_.steps.at(loop) + " - 1)"),
-                       tiles_.loop(loop).size);
-  }
-
-  // Steps that a place has taken part in, this one included; `without_last`: of those that the last step of an inner
-  // loop leaves out.
-  std::string steps_taken(bool without_last) const {
-    std::string steps;
-    for (auto& loop : indices_.serial()) {
-      const bool is_shorter = without_last && is_ragged(loop.loop);
-      const std::string count = places_.steps.at(loop.loop) + (is_shorter ? " - 1" : "");
-      if (steps.empty())
-        steps = loop.variable;
-      else
-        steps = fmt::format("{} * {} + {}", steps.size() > 1 ? "(" + steps + ")" : steps,
-                            is_shorter ? "(" + count + ")" : count, loop.variable);
+  void write_pair_step(const OnePass& pair) {
+    const bool are_moments = pair.kind == OnePass::Kind::moments;
+    const int inner = places_->steps.inner_ragged();
+    std::string share, longer;
+    if (are_moments) {
+      const std::string dtype = dtype_text(dtype_of(pair));
+      share = pool_.take("share");
+      line(fmt::format("{} = 1.0 / T.cast({}, {})", share, places_->steps.taken(false), dtype));
+      if (inner >= 0) longer = pool_.take("share_without_last");
+      if (inner >= 0) line(fmt::format("{} = 1.0 / T.cast({}, {})", longer, places_->steps.taken(true), dtype));
     }
-    return steps + " + 1";
-  }
-
-  std::string steps_of_place() const {
-    std::vector<std::string> counts;
-    for (auto& loop : indices_.serial()) {
-      const std::string& steps = places_.steps.at(loop.loop);
-      counts.push_back(is_ragged(loop.loop)
-                           ? fmt::format("T.if_then_else({}, {}, {} - 1)", in_last_step(loop.loop), steps, steps)
-                           : steps);
-    }
-    return fmt::format("{}", fmt::join(counts, " * "));
-  }
-
-  void write_moments_step(const Moments& moments) {
-    const std::string dtype = dtype_text(compute_dtype(graph_.at(moments.sum).dtype));
-    std::string share = pool_.take("share");
-    const std::string delta = pool_.take("delta");
-    line(fmt::format("{} = 1.0 / T.cast({}, {})", share, steps_taken(false), dtype));
-    const auto inner = std::find_if(indices_.serial().begin() + 1, indices_.serial().end(),
-                                    [&](auto& loop) { return is_ragged(loop.loop); });
-    const std::string longer = inner == indices_.serial().end() ? "" : pool_.take("share_without_last");
-    if (!longer.empty()) line(fmt::format("{} = 1.0 / T.cast({}, {})", longer, steps_taken(true), dtype));
     open_tile_loop();
-    const std::vector<int> lets = write_lets({moments.value});
-    const std::string mean = tile_element(places_.means), squares = tile_element(places_.squares);
-    const std::string difference =
-        fmt::format("{} - {}", expressions_.write(moments.value, info(ScalarOp::sub).precedence), mean);
-    std::vector<std::string> inside;
-    for (int loop : tiles_.ragged())
-      inside.push_back(fmt::format("{} < {}", indices_.index(loop), tiles_.loop(loop).size));
-    line(inside.empty()
-             ? fmt::format("{} = {}", delta, difference)
-             : fmt::format("{} = T.if_then_else({}, {}, 0.0)", delta, fmt::join(inside, " and "), difference));
-    if (!longer.empty()) {
-      const std::string own = pool_.take("own_share");
-      line(fmt::format("{} = T.if_then_else({}, {}, {})", own, in_last_step(inner->loop), share, longer));
-      share = own;
+    std::vector<int> lets = write_lets({pair.value});
+    if (!are_moments && !expressions_.has_name(pair.value)) write_let(pair.value, lets);
+    const std::string first = tile_element(places_->first), second = tile_element(places_->second);
+    const std::string delta = pool_.take("delta");
+    const std::string value = expressions_.write(pair.value, info(ScalarOp::sub).precedence);
+    line(fmt::format(
+        "{} = {}", delta,
+        where_in_range(fmt::format("{} - {}", value, first), are_moments ? "0.0" : identity(ReduceOp::max))));
+    if (are_moments) {
+      if (inner >= 0) {
+        const std::string own = pool_.take("own_share");
+        line(fmt::format("{} = T.if_then_else({}, {}, {})", own, places_->steps.in_last_step(inner), share, longer));
+        share = own;
+      }
+      line(fmt::format("{0} = {0} + {1} * {1} * (1.0 - {2})", second, delta, share));
+      line(fmt::format("{0} = {0} + {1} * {2}", first, delta, share));
+    } else {
+      // One exponential an element: of what the sum or the element is multiplied by, whichever is the lower.
+      const std::string power = pool_.take("power");
+      line(fmt::format("{} = T.exp(-T.abs({}))", power, delta));
+      line(fmt::format("{0} = T.if_then_else({1} > 0.0, {0} * {2} + 1.0, {0} + {2})", second, delta, power));
+      line(fmt::format("{0} = T.if_then_else({1} > 0.0, {2}, {0})", first, delta, value));
     }
-    line(fmt::format("{0} = {0} + {1} * {1} * (1.0 - {2})", squares, delta, share));
-    line(fmt::format("{0} = {0} + {1} * {2}", mean, delta, share));
     --depth_;
     for (int id : lets) expressions_.forget(id);
   }
 
-  void finish_moments(const Moments& moments) {
-    const std::string tile = allocate("tile", indices_.tile_shape(), moments.sum);
-    const std::string dtype = dtype_text(compute_dtype(graph_.at(moments.sum).dtype));
-    const std::string count = pool_.take("count"), offset = pool_.take("offset");
-    const std::string mean = tile_element(places_.means), squares = tile_element(places_.squares);
+  std::string where_in_range(const std::string& text, const std::string& otherwise) const {
+    std::vector<std::string> inside;
+    for (int loop : tiles_.ragged())
+      inside.push_back(fmt::format("{} < {}", indices_.index(loop), tiles_.loop(loop).size));
+    return inside.empty() ? text
+                          : fmt::format("T.if_then_else({}, {}, {})", fmt::join(inside, " and "), text, otherwise);
+  }
+
+  // The first reduction, from what places have, and the second, which needs its result.
+  void finish_pair(const OnePass& pair) {
+    const bool are_moments = pair.kind == OnePass::Kind::moments;
+    const std::string tile = allocate("tile", indices_.tile_shape(), pair.first);
+    const std::string first = tile_element(places_->first), second = tile_element(places_->second);
+    const std::string count = are_moments ? pool_.take("count") : "", offset = are_moments ? pool_.take("offset") : "";
     const auto put_together = [&](int id, const std::string& what) {
       line(fmt::format("{} = {}", tile_element(tile), what));
       --depth_;
@@ -461,14 +449,22 @@ class KernelWriter {
     };
     const auto open = [&] {
       open_tile_loop();
-      line(fmt::format("{} = T.cast({}, {})", count, steps_of_place(), dtype));
+      if (are_moments)
+        line(fmt::format("{} = T.cast({}, {})", count, places_->steps.in_all(), dtype_text(dtype_of(pair))));
     };
     open();
-    put_together(moments.sum, fmt::format("{} * {}", mean, count));
+    // A place that has met nothing but -infinity has a sum of zero.
+    put_together(pair.first, are_moments ? fmt::format("{} * {}", first, count)
+                                         : fmt::format("T.if_then_else({} == 0.0, {}, {})", second,
+                                                       identity(ReduceOp::max), first));
     open();
-    line(fmt::format("{} = {} - {}", offset, mean,
-                     expressions_.write(moments.mean, info(ScalarOp::sub).precedence + 1)));
-    put_together(moments.squares, fmt::format("{} + {} * {} * {}", squares, offset, offset, count));
+    if (are_moments) {
+      line(fmt::format("{} = {} - {}", offset, first,
+                       expressions_.write(pair.mean, info(ScalarOp::sub).precedence + 1)));
+      put_together(pair.second, fmt::format("{} + {} * {} * {}", second, offset, offset, count));
+    } else {
+      put_together(pair.second, fmt::format("{} * T.exp({} - {})", second, first, expressions_.write(pair.first)));
+    }
   }
 
   // What each block has reduced of its steps, put together by all of them.
