@@ -13,8 +13,7 @@
 #include "compiler/targets/gpu/schedule/pipeline.h"
 #include "tests/cpu/kernel_fixture.h"
 #include "tests/cpu/prelude_functions.h"
-#include "tests/cuda/emulated.h"
-#include "tests/ir/random_arguments.h"
+#include "tests/cuda/launched.h"
 
 namespace tilepilot::testing {
 namespace {
@@ -26,43 +25,6 @@ using targets::gpu::LayoutCost;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Of one launch whose results are the interpreter's.
-struct Launched {
-  emulator::Counters counters;
-  std::string source, explanation;
-
-  int64_t sectors() const { return counters.global_reads.global_sectors + counters.global_writes.global_sectors; }
-  int64_t wavefronts() const {
-    return counters.shared_reads.shared_wavefronts + counters.shared_writes.shared_wavefronts;
-  }
-  int64_t accesses() const { return counters.global_reads.instructions + counters.global_writes.instructions; }
-};
-
-Launched launched(const std::string& text) {
-  const ir::Program program = parse(text);
-  Launched result;
-  EmulatedBatch batch(Architecture::sm_80);
-  const auto added = batch.add(program);
-  EXPECT_TRUE(added.ok()) << (added.ok() ? "" : added.error().message);
-  batch.compile();
-  if (!added.ok() || ::testing::Test::HasFatalFailure()) return result;
-  const ir::testing::RandomArguments expected(program, 1), actual(program, 1);
-  interpret::Options options;
-  options.functions = &prelude_functions();
-  const auto fault = interpret::run(program, expected.values(), options);
-  EXPECT_FALSE(fault);
-  std::string wrong = batch.run(0, to_launch(actual.values()));
-  if (wrong.empty()) wrong = first_difference(expected, actual);
-  EXPECT_EQ(wrong, "") << batch.source(0);
-  result.counters = batch.counters();
-  result.source = batch.source(0);
-  SourceMap sources;
-  sources.add("kernel.ir", text);
-  const auto explained = targets::cuda::explanation(program, Architecture::sm_80, sources);
-  if (explained.ok()) result.explanation = *explained;
-  return result;
-}
 
 constexpr int64_t kTile = 64 * 64;
 

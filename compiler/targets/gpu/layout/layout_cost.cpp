@@ -51,16 +51,28 @@ std::vector<int64_t> element_steps(const ir::Buffer& buffer) {
   return steps;
 }
 
+// Choices count as what is chosen where the condition holds: the other value stands for what lies outside.
+class FirstChoices : public ir::Rewriter {
+ public:
+  using Rewriter::rewrite;
+  Expr rewrite(const Expr& expr) override {
+    const auto* choice = ir::as<ir::Select>(expr);
+    return choice ? rewrite(choice->then) : rewrite_children(expr);
+  }
+};
+
 // The static form of indices over the loop's variables; other variables, which come after them, are the same for all
 // threads. None if memory decides.
 std::optional<std::vector<passes::StaticIndex>> static_indices(const Use& use, std::vector<ir::Var>& vars) {
-  for (const Expr& index : use.indices)
+  std::vector<Expr> chosen;
+  for (const Expr& index : use.indices) chosen.push_back(FirstChoices().rewrite(index));
+  for (const Expr& index : chosen)
     ir::walk(index, [&](const Expr& part) {
       const auto* ref = ir::as<ir::VarRef>(part);
       if (ref && std::find(vars.begin(), vars.end(), ref->var) == vars.end()) vars.push_back(ref->var);
     });
   std::vector<passes::StaticIndex> indices;
-  for (const Expr& index : use.indices) {
+  for (const Expr& index : chosen) {
     auto one = passes::StaticIndex::of(index, vars);
     if (!one) return std::nullopt;
     indices.push_back(std::move(*one));

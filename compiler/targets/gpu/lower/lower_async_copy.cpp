@@ -8,6 +8,7 @@
 #include "compiler/ir/search.h"
 #include "compiler/passes/element_form.h"
 #include "compiler/targets/gpu/layout/free_layouts.h"
+#include "compiler/targets/gpu/layout/layout_cost.h"
 #include "compiler/targets/gpu/lower/vectors.h"
 
 namespace tilepilot::targets::gpu {
@@ -50,14 +51,44 @@ std::optional<Elements> elements_of(const Stmt& stmt) {
                   element(store.buffer, store.indices, stmt->span)};
 }
 
-void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, Stmts& out) {
+ir::Stmt as_loop(const Elements& elements, Span span) {
+  std::vector<Expr> extents;
+  for (const int64_t extent : elements.extents) extents.push_back(ir::int_imm(extent));
+  const Expr value = ir::load(elements.from.buffer, elements.from.start, span);
+  const Stmt store = ir::make_stmt(ir::Store{elements.to.buffer, elements.to.start, value}, span);
+  return ir::make_stmt(ir::For{ir::LoopKind::parallel, elements.vars, std::move(extents), 0, store}, span);
+}
+
+// Pieces of so many elements to threads. Where these are single ones, as lanes find most of them side by side: rows of
+// a gather need not be what lies together in the tensor.
+layout::Fragment dealt_pieces(const Lowering& lowering, const Elements& elements, int64_t together, Span span) {
+  layout::Fragment plain = dealt_out(elements.extents, {lowering.threads, together});
+  const auto loop = together == 1 ? parallel_loop(as_loop(elements, span), 1) : std::nullopt;
+  if (!loop) return plain;
+  const auto accesses = memory_accesses(*loop, lowering.facts, lowering.inference.tiles, false);
+  FreeTile tile{elements.extents, lowering.threads, 1, {}, {}};
+  for (size_t axis = 0; axis < tile.shape.size(); ++axis) tile.neighbours.push_back(axis);
+  LayoutCost least = loop_cost(*loop, accesses, plain);
+  for (FreeLayout& other : other_layouts(tile)) {
+    const LayoutCost cost = loop_cost(*loop, accesses, other.fragment);
+    if (!is_clearly_less(cost, least)) continue;
+    least = cost;
+    plain = std::move(other.fragment);
+  }
+  return plain;
+}
+
+// `most`: bytes side by side that a thread has. Where its pieces are smaller, the box is dealt out again, so that
+// neighbours are the pieces of neighbouring threads.
+void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, int64_t most, Stmts& out) {
   const Span span = stmt->span;
   const auto form = elements_of(stmt);
   if (!form) return lowering.fail(span, "this copy cannot be cut into pieces");
   const Buffer &tensor = form->from.buffer, &tile = form->to.buffer;
   const int64_t bytes = tensor->type.bytes();
-  const layout::Fragment fragment = dealt_out(form->extents, {lowering.threads, 16 / bytes});
-  const Indices thread = lowering.thread_digits(fragment.threads(), span, out);
+  const layout::Fragment fragment = dealt_pieces(lowering, *form, std::max<int64_t>(1, most / bytes), span);
+  Stmts digits_of_thread;
+  const Indices thread = lowering.thread_digits(fragment.threads(), span, digits_of_thread);
   const auto& modes = fragment.registers().modes();
   std::vector<ir::Var> vars;
   const Indices digits = lowering.register_digits(fragment.registers(), vars);
@@ -92,6 +123,8 @@ void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, Stmt
     body.push_back(mover.move(tensor, source, lowering.address(tile, target, span), elements * bytes));
   };
   const bool vectors = elements > 1 && elements * bytes >= mover.least;
+  if (const int64_t together = vectors ? elements : 1; together < lanes && together * bytes < most)
+    return lower_pieces(lowering, stmt, mover, together * bytes, out);
   Decision decision{span, name_of_copy(tensor, tile),
                     elements * bytes < mover.least ? "element by element"
                                                    : fmt::format("{} of {} bytes", mover.name, elements * bytes)};
@@ -122,6 +155,7 @@ void lower_pieces(Lowering& lowering, const Stmt& stmt, const Mover& mover, Stmt
     if (modes[k].extent == 1 || (k == 0 && lanes > 1)) continue;
     body = {unrolled(vars[k], modes[k].extent, std::move(body), span)};
   }
+  out.insert(out.end(), digits_of_thread.begin(), digits_of_thread.end());
   out.insert(out.end(), body.begin(), body.end());
 }
 
@@ -134,7 +168,7 @@ void lower_async_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
     if (const Expr inside = bounds_condition(lowering, from, source)) arguments.emplace_back(inside);
     return call(fmt::format("async_copy<{}>", bytes), std::move(arguments), stmt->span);
   };
-  lower_pieces(lowering, stmt, {4, "cp.async", move}, out);
+  lower_pieces(lowering, stmt, {4, "cp.async", move}, kAccessBytes, out);
 }
 
 void lower_remote_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
@@ -151,7 +185,7 @@ void lower_remote_copy(Lowering& lowering, const Stmt& stmt, Stmts& out) {
                             load.buffer->type.bytes());
     return lowering.add_by_first_thread({moved}, stmt->span, out);
   }
-  lower_pieces(lowering, stmt, {1, "into another block's memory, by stores", move}, out);
+  lower_pieces(lowering, stmt, {1, "into another block's memory, by stores", move}, kAccessBytes, out);
 }
 
 }  // namespace tilepilot::targets::gpu
