@@ -33,11 +33,15 @@ const ir::Load* as_load(const Expr& value) {
   return ir::as<ir::Load>(cast ? cast->value : value);
 }
 
-// Replaces names of lets in indices, wherever these stand, and in what decides between an element and zero.
+// Replaces names of integer lets in indices, wherever these stand, in conditions, and in what decides between an
+// element and zero.
 class InIndices : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  explicit InIndices(const LetValues& values) : values_(values) {}
+  // `effects`: of the loop, which must not write what a let's value is read from.
+  InIndices(const c::IntegerFacts& facts, const ir::Effects& effects) : values_(facts), effects_(effects) {}
+
+  bool found_values() const { return !values_.empty(); }
 
   Expr rewrite(const Expr& expr) override {
     const Expr inner = rewrite_children(expr);
@@ -47,13 +51,32 @@ class InIndices : public ir::Rewriter {
     return ir::select(values_.named(choice->condition), choice->then, choice->otherwise, expr->span);
   }
   Stmt rewrite(const Stmt& stmt) override {
+    if (ir::as<ir::Block>(stmt)) return ir::make_stmt(ir::Block{rewrite_all(ir::statements(stmt))}, stmt->span);
     const Stmt inner = rewrite_children(stmt);
+    if (const auto* let = ir::as<ir::Let>(inner)) add(*let);
+    if (const auto* choice = ir::as<ir::If>(inner))
+      return ir::make_stmt(ir::If{values_.named(choice->condition), choice->then, choice->otherwise}, stmt->span);
     const auto* store = ir::as<ir::Store>(inner);
     return store ? ir::make_stmt(ir::Store{store->buffer, named(store->indices), store->value}, stmt->span) : inner;
   }
+  std::vector<Stmt> rewrite_all(const std::vector<Stmt>& body) {
+    std::vector<Stmt> all;
+    for (const Stmt& stmt : body) all.push_back(rewrite(stmt));
+    return without_dead_lets(all);
+  }
 
  private:
-  const LetValues& values_;
+  LetValues values_;
+  const ir::Effects& effects_;
+
+  void add(const ir::Let& let) {
+    if (!let.var->type.is_int() && let.var->type != ir::kBool) return;
+    bool lasts = true;
+    ir::each_effect(let.value, [&](const ir::Buffer& buffer, bool) {
+      lasts = lasts && !effects_.writes.contains(ir::memory_of(buffer));
+    });
+    if (lasts) values_.add(let);
+  }
 
   std::vector<Expr> named(const std::vector<Expr>& indices) const {
     std::vector<Expr> all;
@@ -96,25 +119,17 @@ class InInnerLoops : public ir::Rewriter {
 
 Stmt values_in_indices(const c::IntegerFacts& facts, const Stmt& stmt, const ir::For& loop) {
   const ir::Effects effects = ir::memory_effects_of(loop.body);
-  LetValues values(facts);
+  InIndices values(facts, effects);
   std::vector<Stmt> body;
   bool changed = false;
   for (const Stmt& given : ir::statements(loop.body)) {
-    const Stmt part = InInnerLoops(facts).rewrite(given);
-    changed |= part != given;
-    const Stmt named = values.empty() ? part : InIndices(values).rewrite(part);
-    body.push_back(named);
-    const auto* let = ir::as<ir::Let>(named);
-    if (let == nullptr || !(let->var->type.is_int() || let->var->type == ir::kBool)) continue;
-    bool lasts = true;
-    ir::each_effect(let->value, [&](const ir::Buffer& buffer, bool) {
-      lasts = lasts && !effects.writes.contains(ir::memory_of(buffer));
-    });
-    if (lasts) values.add(*let);
+    body.push_back(InInnerLoops(facts).rewrite(given));
+    changed |= body.back() != given;
   }
-  if (values.empty() && !changed) return stmt;
+  body = values.rewrite_all(body);
+  if (!values.found_values() && !changed) return stmt;
   ir::For result = loop;
-  result.body = ir::make_stmt(ir::Block{without_dead_lets(body)}, loop.body->span);
+  result.body = ir::make_stmt(ir::Block{std::move(body)}, loop.body->span);
   return ir::make_stmt(std::move(result), stmt->span);
 }
 

@@ -132,7 +132,8 @@ int64_t address_of(const MemoryAccess& access, const std::vector<int64_t>& value
 
 // The elements that one lane moves at once.
 int64_t elements_at_once(const MemoryAccess& access, const Lanes& lanes) {
-  return lanes.count == 1 ? 1 : std::gcd(lanes.count, access.vectors[lanes.axis]);
+  if (lanes.count == 1 || access.alike[lanes.axis] % lanes.count != 0) return 1;
+  return std::gcd(lanes.count, access.vectors[lanes.axis]);
 }
 
 LayoutCost access_cost(const MemoryAccess& access, const Fragment& at, const Sample& sample, const Lanes& lanes) {
@@ -209,6 +210,9 @@ std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::Int
   std::vector<MemoryAccess> accesses;
   const auto guarded = guarded_loop(*ir::as<ir::For>(loop.stmt), adds_vectors);
   const LoopBody body(guarded ? guarded->loop : *ir::as<ir::For>(loop.stmt), adds_vectors);
+  std::vector<int64_t> alike(loop.vars.size(), kAccessBytes);
+  for (size_t axis = 0; axis < loop.vars.size() && guarded; ++axis)
+    while (alike[axis] > 1 && !is_same_for_lanes(facts, guarded->guard, loop.vars[axis], alike[axis])) alike[axis] /= 2;
   const bool only_seen = !writes_own(loop.stmt);
   for (const Use& use : loop.uses) {
     if (use.buffer->scope != Scope::global && use.buffer->scope != Scope::shared) continue;
@@ -216,16 +220,15 @@ std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::Int
     auto indices = static_indices(use, vars);
     const auto names = [&](const Expr& index) { return body.mentions_values(index); };
     if (!indices || std::any_of(use.indices.begin(), use.indices.end(), names)) continue;
-    MemoryAccess access{use.buffer, use.changes || only_seen, std::move(*indices), vars.size(), {},
+    MemoryAccess access{use.buffer, use.changes || only_seen, std::move(*indices), vars.size(), {}, alike,
                         {},         element_steps(use.buffer)};
     if (const auto tile = tiles.find(use.buffer.get()); tile != tiles.end()) access.tile = &tile->second;
     if (use.buffer->scope == Scope::shared && access.tile == nullptr) continue;
     const bool moves = body.may_move_together(use.buffer);
     for (size_t axis = 0; axis < loop.vars.size(); ++axis) {
-      const bool differs = guarded && ir::mentions(guarded->guard, loop.vars[axis]);
-      const VectorChoice choice =
-          moves && !differs ? vector_access({facts, tiles}, use.buffer, use.indices, loop.vars[axis], kAccessBytes)
-                            : VectorChoice{};
+      const VectorChoice choice = moves && alike[axis] > 1 ? vector_access({facts, tiles}, use.buffer, use.indices,
+                                                                           loop.vars[axis], alike[axis])
+                                                           : VectorChoice{};
       access.vectors.push_back(choice.vector ? choice.vector->elements : 1);
       access.distances.push_back(distance_along(access, axis));
     }

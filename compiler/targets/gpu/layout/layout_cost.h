@@ -37,9 +37,10 @@ struct MemoryAccess {
   bool by_one = false;                       // one of the threads that do the same does it
   std::vector<passes::StaticIndex> indices;  // of the loop's variables, and others that count as 0
   size_t variables = 0;                      // all of these
-  std::vector<int64_t> vectors;    // along each axis of the loop, how many neighbours one access can move; 1: none
-  std::vector<int64_t> distances;  // how far neighbours along each of them are apart in memory, in elements
-  std::vector<int64_t> steps;      // the same along the axes of the buffer
+  std::vector<int64_t> vectors;  // along each axis of the loop, how many neighbours one access can move; 1: none
+  std::vector<int64_t> alike;  // along each axis, of how many neighbours all are accessed or none; 1: nothing is known
+  std::vector<int64_t> distances;              // how far neighbours along each of them are apart in memory, in elements
+  std::vector<int64_t> steps;                  // the same along the axes of the buffer
   const layout::SharedLayout* tile = nullptr;  // of shared buffers, instead
 };
 // Those whose places are known while the compiler runs; places that others decide are alike for all layouts.

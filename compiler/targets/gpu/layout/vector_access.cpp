@@ -142,6 +142,30 @@ VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, con
   return {std::move(vector), std::move(obstacle)};
 }
 
+bool is_same_for_lanes(const c::IntegerFacts& facts, const Expr& given, const ir::Var& lane, int64_t lanes) {
+  using ir::BinaryOp;
+  const Expr condition = LaneApart(facts, lane, lanes).rewrite(given);
+  if (!ir::mentions(condition, lane)) return true;
+  const auto* node = ir::as<ir::Binary>(condition);
+  if (node == nullptr) return false;
+  const auto same = [&](const Expr& part) { return is_same_for_lanes(facts, part, lane, lanes); };
+  if (node->op == BinaryOp::logical_and || node->op == BinaryOp::logical_or)
+    return same(node->left) && same(node->right);
+  // The lanes' side of the comparison on the left. Each side by itself: so it does not matter whether they wrap.
+  const bool turned = ir::mentions(node->right, lane);
+  const bool is_strict =
+      node->op == (turned ? BinaryOp::gt : BinaryOp::lt) || node->op == (turned ? BinaryOp::le : BinaryOp::ge);
+  const bool is_weak =
+      node->op == (turned ? BinaryOp::ge : BinaryOp::le) || node->op == (turned ? BinaryOp::lt : BinaryOp::gt);
+  const auto form = [&](const Expr& part) { return facts.affine(Unknowns(lane).rewrite(facts.expand(part))); };
+  const auto side = form(turned ? node->right : node->left);
+  auto limit = form(turned ? node->left : node->right);
+  if (!(is_strict || is_weak) || !side || !limit || limit->coefficient(lane) != 0) return false;
+  if (side->coefficient(lane) != 1 || divisor(*side, lane, lanes) != lanes) return false;
+  if (is_weak) limit->constant += 1;
+  return divisor(*limit, lane, lanes) == lanes;
+}
+
 Lanes lanes_of(const layout::Fragment& fragment) {
   const auto& modes = fragment.registers().modes();
   if (modes.empty() || modes[0].extent < 2) return {};

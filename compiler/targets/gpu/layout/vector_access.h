@@ -36,6 +36,10 @@ struct Surroundings {
 VectorChoice vector_access(const Surroundings& around, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices,
                            const ir::Var& lane, int64_t lanes);
 
+// Whether all of `lanes` lanes, the first of which stands at a multiple of them, find the same: comparisons of what
+// they walk along with multiples of their number, such as checks of bounds.
+bool is_same_for_lanes(const c::IntegerFacts& facts, const ir::Expr& condition, const ir::Var& lane, int64_t lanes);
+
 // The lanes of a loop that is dealt out so: the first digit of a thread's registers, where that runs through neighbours
 // along one axis, all of which are iterations, or none.
 struct Lanes {

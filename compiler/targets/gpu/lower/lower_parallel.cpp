@@ -371,7 +371,7 @@ void LoopLowering::take_guard() {
   const auto guarded = guarded_loop(loop_, adds_vectors);
   if (!guarded) return;
   const Expr guard = placed(guarded->guard, coordinates_of(fragment_, thread_, digits_));
-  if (ir::mentions(guard, vars_[0])) return;
+  if (!is_same_for_lanes(lowering_.facts, guard, vars_[0], lanes_)) return;
   body_ = LoopBody(guarded->loop, adds_vectors);
   guard_ = guarded->guard;
 }
