@@ -291,40 +291,99 @@ class GemmLowering {
     out.push_back(unrolled(r, count, std::move(body), span()));
   }
 
-  // Each thread its elements of C, one step of k after the other.
+  // An operand as a thread reads it: element by element, or several steps of k at once, which lie side by side.
+  struct Read {
+    Operand operand;
+    Expr outer;
+    std::optional<VectorMove> steps;
+  };
+  static constexpr int64_t kStepsAtOnce = GemmPlan::kStepsAtOnce;
+
+  Read read_of(bool is_a, const Expr& outer, const ir::Var& step, const ir::Var& part) const {
+    Read read{
+        {is_a ? gemm_.a : gemm_.b, is_a, is_a ? !gemm_.transpose_a : gemm_.transpose_b, plan_.c, 1, 1, 1, nullptr},
+        outer,
+        std::nullopt};
+    const Buffer& tile = read.operand.region.buffer;
+    const bool is_last = read.operand.outer_first && tile->scope == Scope::shared && !tile->base;
+    if (!is_last || !plan_.loads_steps_at_once()) return read;
+    const Expr k = plus(times(ir::var_ref(step), kStepsAtOnce), ir::var_ref(part));
+    VectorChoice choice = vector_access({lowering_.facts, lowering_.inference.tiles}, tile,
+                                        indices(read.operand, outer, k), part, kStepsAtOnce);
+    if (choice.vector && choice.vector->elements == kStepsAtOnce) read.steps = {*std::move(choice.vector), nullptr, {}};
+    return read;
+  }
+
+  // Each thread its elements of C, one step of k after the other. Elements of A and B that lie side by side along k are
+  // loaded together: those of B for all columns of the thread, those of A row by row.
   void by_threads(Stmts& out) {
     const layout::Fragment& c = plan_.c;
     const Indices thread = lowering_.thread_digits(c.threads(), span(), out);
-    const ir::Var step = lowering_.variable("step", plan_.k);
+    const ir::Var step = lowering_.variable("step", plan_.k), part = lowering_.variable("part", kStepsAtOnce);
     std::vector<ir::Var> vars;
     const Indices digits = lowering_.register_digits(c.registers(), vars);
+    const auto& modes = c.registers().modes();
     Expr reg = ir::int_imm(0);
     int64_t weight = 1;
-    for (size_t k = 0; k < digits.size(); weight *= c.registers().modes()[k].extent, ++k)
-      reg = plus(reg, times(digits[k], weight));
+    for (size_t k = 0; k < digits.size(); weight *= modes[k].extent, ++k) reg = plus(reg, times(digits[k], weight));
     const Indices at = coordinates_of(c, thread, digits);
     // Sums of small floats are rounded once.
     const ir::DType stored = gemm_.c.buffer->type, type = stored.is_small_float() ? ir::kFloat32 : stored;
     const Buffer sums =
         type == stored ? accumulator() : lowering_.local(accumulator()->name + "_sum", type, c.register_count());
     if (type != stored) move_registers(accumulator(), sums, out);
-    const auto read = [&](bool is_a) {
-      const Operand operand{
-          is_a ? gemm_.a : gemm_.b, is_a, is_a ? !gemm_.transpose_a : gemm_.transpose_b, c, 1, 1, 1, nullptr};
+    Read a = read_of(true, at[0], step, part), b = read_of(false, at[1], step, part);
+    const bool together = a.steps || b.steps;
+    const Expr k = together ? plus(times(ir::var_ref(step), kStepsAtOnce), ir::var_ref(part)) : Expr(ir::var_ref(step));
+    // In the order of `thread_tiles`: columns in two digits, then rows.
+    const int64_t columns = modes[0].extent * modes[1].extent;
+    hold_steps(a, 1, ir::int_imm(0));
+    hold_steps(b, columns, plus(digits[0], times(digits[1], modes[0].extent)));
+    const auto value = [&](const Read& read) {
+      if (read.steps)
+        return ir::cast(ir::load(read.steps->registers, {plus(read.steps->place, ir::var_ref(part))}, span()), type);
       const ir::Region from =
-          lowering_.address(operand.region.buffer, indices(operand, at[is_a ? 0 : 1], ir::var_ref(step)), span());
+          lowering_.address(read.operand.region.buffer, indices(read.operand, read.outer, k), span());
       return ir::cast(ir::load(from.buffer, from.start, span()), type, span());
     };
-    const Expr product = ir::binary(BinaryOp::mul, read(true), read(false), span());
+    const Expr product = ir::binary(BinaryOp::mul, value(a), value(b), span());
     const Expr total = ir::binary(BinaryOp::add, ir::load(sums, {reg}, span()), product, span());
     Stmts body{ir::make_stmt(ir::Store{sums, {reg}, total}, span())};
     if (const Expr inside = is_in_tile(c, at, span())) body = {ir::make_stmt(ir::If{inside, body[0], nullptr}, span())};
-    for (size_t k = 0; k < vars.size(); ++k)
-      if (c.registers().modes()[k].extent > 1)
-        body = {unrolled(vars[k], c.registers().modes()[k].extent, std::move(body), span())};
+    if (together) body = {unrolled(part, kStepsAtOnce, std::move(body), span())};
+    Stmts all;
+    body = over_digits(vars, {0, 2}, std::move(body));
+    if (a.steps) {
+      load_vector(lowering_, *a.steps, 0, span(), all);
+      body.insert(body.begin(), all.begin(), all.end());
+    }
+    all.clear();
+    if (b.steps) {
+      load_vector(lowering_, *b.steps, 0, span(), all);
+      all = over_digits(vars, {0, 2}, std::move(all));
+    }
+    body = over_digits(vars, {2, vars.size()}, std::move(body));
+    all.insert(all.end(), body.begin(), body.end());
+    const int64_t steps = together ? plan_.k / kStepsAtOnce : plan_.k;
     out.push_back(ir::make_stmt(
-        ir::For{ir::LoopKind::serial, {step}, {ir::int_imm(plan_.k)}, 0, block(std::move(body), span())}, span()));
+        ir::For{ir::LoopKind::serial, {step}, {ir::int_imm(steps)}, 0, block(std::move(all), span())}, span()));
     if (type != stored) move_registers(sums, accumulator(), out);
+  }
+
+  // Registers for `count` vectors, and where the vector stands of the elements of C that digits name.
+  void hold_steps(Read& read, int64_t count, const Expr& number) {
+    if (!read.steps) return;
+    const Buffer& tile = read.operand.region.buffer;
+    read.steps->registers = lowering_.local(tile->name + "_v", tile->type, count * kStepsAtOnce);
+    read.steps->place = times(number, kStepsAtOnce);
+  }
+
+  // Around the statements, loops over these digits of a register, the first innermost.
+  Stmts over_digits(const std::vector<ir::Var>& vars, std::pair<size_t, size_t> which, Stmts body) const {
+    const auto& modes = plan_.c.registers().modes();
+    for (size_t k = which.first; k < which.second; ++k)
+      if (modes[k].extent > 1) body = {unrolled(vars[k], modes[k].extent, std::move(body), span())};
+    return body;
   }
 };
 

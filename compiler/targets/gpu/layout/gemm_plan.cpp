@@ -93,17 +93,18 @@ void hold_by_warps(GemmPlan& plan) {
   plan.b = over_warps(same, 1, 1, plan.warps_n);
 }
 
-// Threads in rows, each with neighbours along n.
-Fragment thread_tiles(int64_t m, int64_t n, int64_t threads) {
+// Threads in rows, each with neighbours along n that lie side by side in B. Where columns of B are rows of its tile,
+// neighbouring threads have neighbouring ones: those meet no bank conflict in a swizzled tile, every fourth would.
+Fragment thread_tiles(int64_t m, int64_t n, int64_t threads, bool transpose_b) {
   const int64_t vector = std::gcd<int64_t>(n, 4);
   int64_t across = 1;
   for (int64_t count = 1; count <= threads; ++count)
     if (threads % count == 0 && count * vector <= n && count * count <= 2 * threads) across = count;
   const int64_t down = threads / across;
   const int64_t iterations_n = (n + across * vector - 1) / (across * vector), iterations_m = (m + down - 1) / down;
-  const int64_t width = across * vector * iterations_n;
-  return Fragment({m, n}, Layout{{across, vector}, {down, width}},
-                  Layout{{vector, 1}, {iterations_n, across * vector}, {iterations_m, down * width}},
+  const int64_t width = across * vector * iterations_n, together = transpose_b ? 1 : vector;
+  return Fragment({m, n}, Layout{{across, together}, {down, width}},
+                  Layout{{together, 1}, {width / (across * together), across * together}, {iterations_m, down * width}},
                   {down * iterations_m, width});
 }
 
@@ -220,7 +221,7 @@ GemmPlan plan_gemm(const ir::Gemm& gemm, int64_t threads, const Machine& machine
   const int64_t m = extent(gemm.c, 2), n = extent(gemm.c, 1), k = extent(gemm.a, gemm.transpose_a ? 2 : 1);
   const ir::DType a = mma_operand_type(gemm, gemm.a.buffer->type), b = mma_operand_type(gemm, gemm.b.buffer->type),
                   c = gemm.c.buffer->type;
-  GemmPlan plan{nullptr, m, n, k, 1, 1, thread_tiles(m, n, threads), {}, {}};
+  GemmPlan plan{nullptr, m, n, k, 1, 1, thread_tiles(m, n, threads, gemm.transpose_b), {}, {}};
   plan.splits = gemm.precision == ir::Precision::fp32 && gemm.a.buffer->type == ir::kFloat32 && a == b;
   if (machine.has_wgmma) {
     plan.wgmma_obstacle = choose_wgmma(plan, gemm, threads, viewed);

@@ -33,6 +33,10 @@ struct GemmPlan {
   int64_t steps() const { return k / atom->k; }
   // Steps whose parts of A are held at a time by a wgmma that splits, and summed on their own.
   int64_t steps_together() const;
+  // Of multiply-adds: steps of an operand that lie side by side, which threads load at once where C has no places
+  // without an element.
+  static constexpr int64_t kStepsAtOnce = 4;
+  bool loads_steps_at_once() const { return atom == nullptr && k % kStepsAtOnce == 0 && !c.needs_guard(); }
 };
 
 // @post c covers [m, n] for `threads` threads

@@ -31,12 +31,18 @@ void add_tma_tiles(const ir::Kernel& kernel, TileSet& tiles) {
       [](const Expr&) {});
 }
 
+// Operands of tensor cores; of multiply-adds those that threads read along k, several of its rows at once.
 void add_operands(const ir::Kernel& kernel, const Inference& inference, TileSet& tiles) {
   ir::walk(
       kernel.body,
       [&](const Stmt& part) {
         const auto* gemm = ir::as<ir::Gemm>(part);
-        if (gemm && inference.gemms.at(part.get()).atom) tiles.insert({gemm->a.buffer.get(), gemm->b.buffer.get()});
+        if (gemm) {
+          const GemmPlan& plan = inference.gemms.at(part.get());
+          const bool together = plan.loads_steps_at_once();
+          if (plan.atom || (together && !gemm->transpose_a)) tiles.insert(gemm->a.buffer.get());
+          if (plan.atom || (together && gemm->transpose_b)) tiles.insert(gemm->b.buffer.get());
+        }
         if (const auto* load = ir::as<ir::LoadMatrix>(part)) tiles.insert(load->row.buffer.get());
       },
       [](const Expr&) {});
