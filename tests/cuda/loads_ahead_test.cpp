@@ -281,11 +281,15 @@ TEST(Producers, AreMissedForAReasonThatIsTold) {
 TEST(SumsOfProducts, AreCopiedAfterWhatIsComputedOfThem) {
   Product bias{kCopyA + kCopyB + kGemm};
   bias.parameters = "d: float16[384, 256], h: float16[384, 256], ";
-  bias.after =
-      "parallel i, j in 128, 64 {\n  if by * 128 + i < 384 {\n    h[by * 128 + i, bx * 64 + j] = "
-      "float16(max(sums[i, j] + float32(d[by * 128 + i, bx * 64 + j]), 0.0))\n  }\n}";
-  EXPECT_THAT(explained(bias.text()), AllOf(HasSubstr("h_tile by stmatrix"), HasSubstr("copy h_tile -> h: by TMA")));
-  expect_interpreted(bias.text());
+  const std::string guard = "parallel i, j in 128, 64 {\n  if by * 128 + i < 384 {\n    ", end = "\n  }\n}",
+                    h = "h[by * 128 + i, bx * 64 + j] = ", sum = "sums[i, j] + float32(d[by * 128 + i, bx * 64 + j])";
+  for (const std::string& stored :
+       {h + "float16(max(" + sum + ", 0.0))", "let v: float32 = " + sum + "\n    " + h + "float16(max(v, 0.0) * v)"}) {
+    bias.after = guard;
+    bias.after += stored + end;
+    EXPECT_THAT(explained(bias.text()), AllOf(HasSubstr("h_tile by stmatrix"), HasSubstr("copy h_tile -> h: by TMA")));
+    expect_interpreted(bias.text());
+  }
 }
 
 TEST(ViewsOfTensors, AreCopiedByTma) {

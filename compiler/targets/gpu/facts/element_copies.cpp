@@ -117,12 +117,23 @@ class InInnerLoops : public ir::Rewriter {
   const c::IntegerFacts& facts_;
 };
 
+// Statements of blocks among blocks: one is left of a condition that always holds.
+std::vector<Stmt> all_statements(const Stmt& stmt) {
+  std::vector<Stmt> all;
+  for (const Stmt& part : ir::statements(stmt)) {
+    const std::vector<Stmt> inner = ir::as<ir::Block>(part) ? all_statements(part) : std::vector<Stmt>{part};
+    all.insert(all.end(), inner.begin(), inner.end());
+  }
+  return all;
+}
+
 Stmt values_in_indices(const c::IntegerFacts& facts, const Stmt& stmt, const ir::For& loop) {
   const ir::Effects effects = ir::memory_effects_of(loop.body);
   InIndices values(facts, effects);
   std::vector<Stmt> body;
-  bool changed = false;
-  for (const Stmt& given : ir::statements(loop.body)) {
+  const std::vector<Stmt> before = ir::statements(loop.body);
+  bool changed = std::any_of(before.begin(), before.end(), [](const Stmt& part) { return ir::as<ir::Block>(part); });
+  for (const Stmt& given : all_statements(loop.body)) {
     body.push_back(InInnerLoops(facts).rewrite(given));
     changed |= body.back() != given;
   }
@@ -212,14 +223,17 @@ ir::For without_single(const ir::For& loop) {
   return result;
 }
 
-// Without a condition that says no more than that what is stored is within its tensor, past which nothing is stored.
+// Without a condition that says no more than that what is stored, perhaps with names for parts of it, is within its
+// tensor, past which nothing is stored.
 ir::For without_guard(const ir::For& loop) {
   const std::vector<Stmt> body = ir::statements(loop.body);
   const auto* guard = body.size() == 1 ? ir::as<ir::If>(body[0]) : nullptr;
   const std::vector<Stmt> guarded = guard && !guard->otherwise ? ir::statements(guard->then) : std::vector<Stmt>{};
-  const auto* store = guarded.size() == 1 ? ir::as<ir::Store>(guarded[0]) : nullptr;
+  const auto* store = guarded.empty() ? nullptr : ir::as<ir::Store>(guarded.back());
+  const bool only_names =
+      store && std::all_of(guarded.begin(), guarded.end() - 1, [](const Stmt& stmt) { return ir::as<ir::Let>(stmt); });
   ir::For result = loop;
-  if (store && store->buffer->scope == Scope::global &&
+  if (only_names && store->buffer->scope == Scope::global &&
       is_bounds_check(guard->condition, store->buffer, store->indices))
     result.body = guard->then;
   return result;

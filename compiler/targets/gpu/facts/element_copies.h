@@ -27,8 +27,8 @@ std::optional<ElementCopy> element_copy(const ir::For& loop);
 ir::Stmt as_async(const ir::Stmt& gather);
 bool is_async_gather(const ir::Stmt& stmt);
 
-// Indices name the values of integer lets of the same parallel or vectorized loop instead of their names, as far as the
-// loop does not write what these are read from.
+// Indices and conditions name the values of integer lets of the same parallel or vectorized loop instead of their
+// names, as far as the loop does not write what these are read from.
 ir::Kernel with_values_in_indices(const ir::Kernel& kernel);
 
 // Loops that copy a box between a tensor and a tile, or from a fragment to a tensor, as copies; and those that store
