@@ -213,6 +213,13 @@ Expr both(const Expr& a, const Expr& b) {
   return ir::binary(BinaryOp::logical_and, a, b, a->span);
 }
 
+std::optional<layout::Fragment> in_shape(const layout::Fragment& fragment, const layout::Shape& shape) {
+  if (fragment.cover() != fragment.shape() || layout::volume(shape) != layout::volume(fragment.shape()))
+    return std::nullopt;
+  layout::Fragment reshaped = split_by_axes(layout::Fragment(shape, fragment.threads(), fragment.registers(), shape));
+  return is_separable(reshaped) ? std::optional(std::move(reshaped)) : std::nullopt;
+}
+
 Expr is_in_tile(const layout::Fragment& fragment, const Indices& at, Span span) {
   Expr condition;
   for (size_t axis = 0; axis < at.size(); ++axis) {

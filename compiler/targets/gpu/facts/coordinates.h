@@ -28,6 +28,9 @@ std::optional<size_t> axis_of(const layout::Mode& mode, const layout::Shape& cov
 // Whether each coordinate is a sum of multiples of digits: no mode runs across the end of an axis, no sum carries.
 bool is_separable(const layout::Fragment& fragment);
 
+// The elements, which follow each other in the same order, in another shape; none if a coordinate were no such sum.
+std::optional<layout::Fragment> in_shape(const layout::Fragment& fragment, const layout::Shape& shape);
+
 // Whether the place with these coordinates in the cover lies in the tile: a conjunction over the axes where the cover
 // is longer; null if there are none.
 ir::Expr is_in_tile(const layout::Fragment& fragment, const Indices& at, Span span);

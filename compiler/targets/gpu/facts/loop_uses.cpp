@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/visit.h"
+#include "compiler/ir/search.h"
 #include "compiler/passes/algebra/static_index.h"
 
 namespace tilepilot::targets::gpu {
@@ -43,6 +43,18 @@ std::optional<ParallelLoop> parallel_loop(const Stmt& stmt, int64_t times) {
     result.extents.push_back(*size);
   }
   return result;
+}
+
+int64_t vector_elements(const ParallelLoop& loop) {
+  int bits = 0;
+  const ir::Var& last = ir::as<ir::For>(loop.stmt)->vars.back();
+  const bool any =
+      std::any_of(loop.uses.begin(), loop.uses.end(), [&](const Use& use) { return ir::mentions(use.indices, last); });
+  for (const Use& use : loop.uses)
+    if (use.buffer->scope != ir::Scope::local && (!any || ir::mentions(use.indices, last)))
+      bits = std::max(bits, use.buffer->scope == ir::Scope::fragment ? 0 : int{use.buffer->type.bits});
+  if (bits == 0) bits = loop.uses.empty() ? 32 : int{loop.uses.front().buffer->type.bits};
+  return std::max(1, 128 / std::max(8, bits));
 }
 
 std::optional<Pattern> pattern_of(const Use& use, const std::vector<ir::Var>& vars) {

@@ -33,6 +33,10 @@ struct ParallelLoop {
 // None if an extent is known at launch alone. @pre it is a parallel loop
 std::optional<ParallelLoop> parallel_loop(const ir::Stmt& stmt, int64_t times);
 
+// Elements of 16 bytes of the widest tensor that the loop walks; what neighbours find at one place counts as little as
+// a constant.
+int64_t vector_elements(const ParallelLoop& loop);
+
 // A reduction or scan.
 struct TileReduction {
   ir::Stmt stmt;

@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <optional>
 
-#include "compiler/ir/visit.h"
+#include "compiler/ir/effects.h"
+#include "compiler/ir/search.h"
 #include "compiler/targets/gpu/facts/let_values.h"
 #include "compiler/targets/gpu/layout/layout_cost.h"
 #include "compiler/targets/gpu/layout/requested_layouts.h"
@@ -81,6 +82,86 @@ void avoid_bank_conflicts(const ir::Kernel& kernel, const FragmentUsers& users,
     const auto then = wavefronts_of(buffer, users, facts, others, inference);
     if (then && 2 * *then <= *now) inference.tiles.insert_or_assign(buffer.get(), swizzled);
   }
+}
+
+int64_t cost_of(const ir::Kernel& kernel, const FragmentUsers& users, const Inference& inference) {
+  const c::IntegerFacts facts = facts_of(kernel);
+  LayoutCost cost;
+  for (const ParallelLoop& loop : users.loops) {
+    const auto dealt = inference.loops.find(loop.stmt.get());
+    if (dealt == inference.loops.end()) continue;
+    const auto accesses = memory_accesses(loop, facts, inference.tiles, inference.machine.adds_vectors);
+    cost += loop_cost(loop, accesses, dealt->second) * loop.times;
+  }
+  for (const auto& [stmt, times] : users.reductions) {
+    const auto* reduce = ir::as<ir::Reduce>(stmt);
+    if (reduce == nullptr) continue;
+    const auto source = inference.fragments.find(reduce->source.buffer.get());
+    const auto result = inference.fragments.find(reduce->destination.buffer.get());
+    if (source == inference.fragments.end() || result == inference.fragments.end()) continue;
+    cost += reduction_cost(source->second, static_cast<size_t>(reduce->axis), result->second.register_count()) * times;
+  }
+  return cost.total();
+}
+
+namespace {
+
+// Tiles of copies, GEMMs, reductions and foreign functions.
+std::unordered_set<const ir::BufferData*> tiles_of_operators(const ir::Stmt& body) {
+  std::unordered_set<const ir::BufferData*> tiles;
+  ir::walk(
+      body,
+      [&](const ir::Stmt& part) {
+        if (ir::as<ir::Store>(part) || ir::as<ir::Let>(part) || ir::as<ir::Atomic>(part)) return;
+        ir::each_own_effect(part, [&](const ir::Buffer& buffer, bool) { tiles.insert(buffer.get()); });
+      },
+      [](const ir::Expr&) {});
+  return tiles;
+}
+
+// Whether the loops that name the tile cost a quarter more than they would at best.
+bool is_slow(const ir::Buffer& tile, const FragmentUsers& users, const c::IntegerFacts& facts,
+             const Inference& inference) {
+  LayoutCost cost, least;
+  for (const ParallelLoop& loop : users.loops) {
+    const auto dealt = inference.loops.find(loop.stmt.get());
+    const bool names =
+        std::any_of(loop.uses.begin(), loop.uses.end(), [&](const Use& use) { return use.buffer == tile; });
+    if (!names || dealt == inference.loops.end()) continue;
+    const auto accesses = memory_accesses(loop, facts, inference.tiles, inference.machine.adds_vectors);
+    cost += loop_cost(loop, accesses, dealt->second) * loop.times;
+    least += least_cost(loop, accesses, dealt->second.thread_count()) * loop.times;
+  }
+  return 4 * cost.total() > 5 * least.total();
+}
+
+}  // namespace
+
+std::vector<Inference::TileChoice> tiles_to_try(const ir::Kernel& kernel, const FragmentUsers& users,
+                                                const std::unordered_set<const ir::BufferData*>& viewed,
+                                                const Inference& inference) {
+  // Roles agree on tiles once they are planned.
+  if (!kernel.thread_vars.empty() || ir::contains<ir::Barrier>(kernel.body)) return {};
+  int64_t bytes = 0;
+  for (const auto& [tile, layout] : inference.tiles) bytes += layout.bytes();
+  const auto of_operators = tiles_of_operators(kernel.body);
+  const c::IntegerFacts facts = facts_of(kernel);
+  std::vector<Inference::TileChoice> choices;
+  for (const ir::Buffer& buffer : kernel.allocations) {
+    const auto found = inference.tiles.find(buffer.get());
+    if (found == inference.tiles.end() || buffer->rank() < 2 || buffer->base || viewed.contains(buffer.get())) continue;
+    const layout::SharedLayout& tile = found->second;
+    const int64_t bits = tile.element_bits(), padding = std::max<int64_t>(1, 32 / bits);
+    if (tile.size() != layout::volume(tile.shape()) || is_as_requested(inference, buffer.get())) continue;
+    if (of_operators.contains(buffer.get()) || !is_slow(buffer, users, facts, inference)) continue;
+    auto padded = layout::SharedLayout::padded(tile.shape(), bits, padding);
+    if (bytes - tile.bytes() + padded.bytes() <= inference.machine.block_shared_bytes)
+      choices.push_back({buffer, std::move(padded), "rows padded by a word"});
+    auto swizzled = layout::conflict_free_layout(tile.shape(), bits);
+    if (tile.span() == layout::SwizzleSpan::none && swizzled.span() != layout::SwizzleSpan::none)
+      choices.push_back({buffer, std::move(swizzled), "swizzled"});
+  }
+  return choices;
 }
 
 }  // namespace tilepilot::targets::gpu

@@ -43,8 +43,13 @@ constexpr size_t kMostExplained = 5;     // layouts that were weighed
 
 class Inferrer {
  public:
-  Inferrer(const ir::Kernel& kernel, const Machine& machine)
-      : kernel_(kernel), machine_(machine), threads_(thread_count(kernel)), viewed_(ir::sharing_buffers(kernel)) {}
+  using Tiles = decltype(Inference::tiles);
+  Inferrer(const ir::Kernel& kernel, const Machine& machine, const Tiles& tiles)
+      : kernel_(kernel),
+        machine_(machine),
+        threads_(thread_count(kernel)),
+        viewed_(ir::sharing_buffers(kernel)),
+        tiles_(tiles) {}
 
   Inference run() {
     result_.machine = machine_;
@@ -56,6 +61,8 @@ class Inferrer {
     while (choose_freely()) propagate();
     lay_out_tiles();
     avoid_bank_conflicts(kernel_, users_, viewed_, result_);
+    result_.cost = cost_of(kernel_, users_, result_);
+    result_.tiles_to_try = tiles_to_try(kernel_, users_, viewed_, result_);
     find_conflicts(users_, threads_, result_);
     check_names();
     return std::move(result_);
@@ -66,6 +73,7 @@ class Inferrer {
   const Machine& machine_;
   const int64_t threads_;
   const std::unordered_set<const ir::BufferData*> viewed_;
+  const Tiles& tiles_;  // layouts of some shared tiles
   Inference result_;
   FragmentUsers users_;
   std::vector<Buffer> fragments_;
@@ -149,7 +157,7 @@ class Inferrer {
     if (const auto names = names_.find(ir::memory_of(buffer)); names != names_.end()) {
       for (const Buffer& other : names->second) {
         if (other == buffer || known(other)) continue;
-        if (auto reshaped = seen_as(fragment, shape_of(other))) give(other, std::move(*reshaped));
+        if (auto reshaped = in_shape(fragment, shape_of(other))) give(other, std::move(*reshaped));
       }
     }
     give(buffer, std::move(fragment));
@@ -159,17 +167,11 @@ class Inferrer {
     result_.fragments.emplace(buffer.get(), std::move(fragment));
     given_.push_back({buffer, nullptr});
   }
-  // The elements, which follow each other in the same order, in another shape.
-  static std::optional<Fragment> seen_as(const Fragment& held, const Shape& shape) {
-    if (held.cover() != held.shape() || layout::volume(shape) != layout::volume(held.shape())) return std::nullopt;
-    Fragment reshaped = split_by_axes(Fragment(shape, held.threads(), held.registers(), shape));
-    return is_separable(reshaped) ? std::optional(std::move(reshaped)) : std::nullopt;
-  }
   void check_names() {
     for (const auto& buffer : fragments_) {
       const Fragment* held = buffer->base ? known(buffer->base) : nullptr;
       if (held == nullptr) continue;
-      const auto reshaped = seen_as(*held, shape_of(buffer));
+      const auto reshaped = in_shape(*held, shape_of(buffer));
       const Fragment* own = known(buffer);
       if (!reshaped || !own || !(own->threads() == reshaped->threads() && own->registers() == reshaped->registers()))
         result_.unreshaped.push_back(buffer);
@@ -191,6 +193,7 @@ class Inferrer {
   void lay_out_tiles() {
     lay_out_shared_tiles(kernel_, viewed_, result_);
     lay_out_as_requested(kernel_, viewed_, result_);
+    for (const auto& [tile, layout] : tiles_) result_.tiles.insert_or_assign(tile, layout);
   }
 
   void strict() {
@@ -230,7 +233,7 @@ class Inferrer {
       if (std::find(axes.begin(), axes.end(), number) == axes.end()) missing.push_back(number);
     std::optional<Fragment> best;
     LayoutCost least;
-    const auto ways = ways_to_share(*fragment, loop.extents, missing, vector_of(loop));
+    const auto ways = ways_to_share(*fragment, loop.extents, missing, vector_elements(loop));
     for (const std::vector<SharedAxis>& way : ways) {
       auto other = with_shared_axes(*fragment, loop.extents, axes, way);
       if (ways.size() == 1) return other;
@@ -336,27 +339,13 @@ class Inferrer {
     }
   }
 
-  // Elements of 16 bytes of the widest tensor that the loop walks; what neighbours find at one place counts as little
-  // as a constant.
-  int64_t vector_of(const ParallelLoop& loop) const {
-    int bits = 0;
-    const ir::Var& last = ir::as<ir::For>(loop.stmt)->vars.back();
-    const bool any = std::any_of(loop.uses.begin(), loop.uses.end(),
-                                 [&](const Use& use) { return ir::mentions(use.indices, last); });
-    for (const Use& use : loop.uses)
-      if (use.buffer->scope != Scope::local && (!any || ir::mentions(use.indices, last)))
-        bits = std::max(bits, use.buffer->scope == Scope::fragment ? 0 : int{use.buffer->type.bits});
-    if (bits == 0) bits = loop.uses.empty() ? 32 : int{loop.uses.front().buffer->type.bits};
-    return std::max(1, 128 / std::max(8, bits));
-  }
-
-  // Of the first loop that moves the fragment between threads and memory.
+  // See loop_uses.h; of the first loop that moves the fragment between threads and memory.
   int64_t vector_of(const Buffer& fragment) const {
     for (const ParallelLoop& loop : users_.loops) {
       const auto any = [&](auto&& wanted) { return std::any_of(loop.uses.begin(), loop.uses.end(), wanted); };
       if (any([&](const Use& use) { return use.buffer == fragment; }) &&
           any([](const Use& use) { return is_seen_by_others(*use.buffer); }))
-        return vector_of(loop);
+        return vector_elements(loop);
     }
     return std::max<int64_t>(1, 128 / std::max<int>(8, fragment->type.bits));
   }
@@ -532,7 +521,7 @@ class Inferrer {
   }
 
   void choose(const ParallelLoop& loop) {
-    FreeTile tile{loop.extents, threads_, vector_of(loop), {}, {}};
+    FreeTile tile{loop.extents, threads_, vector_elements(loop), {}, {}};
     for (size_t axis = 0; axis < loop.extents.size(); ++axis) find_neighbours(loop, axis, axis, tile);
     const Give give = [&](const Fragment& fragment) { set(loop, fragment); };
     const Fragment plain = plain_loop(tile);
@@ -584,12 +573,25 @@ class Inferrer {
 
 }  // namespace
 
-Inference infer_layouts(const ir::Kernel& kernel, const Machine& machine) { return Inferrer(kernel, machine).run(); }
-
-int64_t thread_count(const ir::Kernel& kernel) {
-  int64_t count = 1;
-  for (const int64_t extent : kernel.threads) count *= extent;
-  return count;
+Inference infer_layouts(const ir::Kernel& kernel, const Machine& machine) {
+  decltype(Inference::tiles) tiles;
+  std::vector<Decision> chosen;
+  Inference best = Inferrer(kernel, machine, tiles).run();
+  for (const Inference::TileChoice& choice : std::vector(best.tiles_to_try)) {
+    auto others = tiles;
+    others.insert_or_assign(choice.tile.get(), choice.layout);
+    Inference other = Inferrer(kernel, machine, others).run();
+    if (other.conflicts.size() > best.conflicts.size() || other.unreshaped.size() > best.unreshaped.size()) continue;
+    if (10 * other.cost >= 9 * best.cost) continue;
+    chosen.push_back({choice.tile->span,
+                      "layout of tile " + choice.tile->name,
+                      fmt::format("{}, cost {} of all loops", choice.name, other.cost),
+                      {fmt::format("not as it was, cost {}", best.cost)}});
+    tiles = std::move(others);
+    best = std::move(other);
+  }
+  best.decisions.insert(best.decisions.end(), chosen.begin(), chosen.end());
+  return best;
 }
 
 }  // namespace tilepilot::targets::gpu

@@ -9,6 +9,8 @@
 // through shared memory.
 #pragma once
 
+#include <functional>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -50,6 +52,14 @@ struct Inference {
     std::string obstacle;  // why it is not so; "" if it is
   };
   std::vector<Request> requests;
+  // What loops and reductions cost, and layouts of shared tiles with which they might cost less: see bank_choice.h.
+  int64_t cost = 0;
+  struct TileChoice {
+    ir::Buffer tile;
+    layout::SharedLayout layout;
+    std::string name;
+  };
+  std::vector<TileChoice> tiles_to_try;
   // Fragments that are seen in another shape, in which the same threads cannot hold them.
   std::vector<ir::Buffer> unreshaped;
 };
@@ -61,6 +71,8 @@ struct Inference {
 Inference infer_layouts(const ir::Kernel& kernel, const Machine& machine);
 
 // The threads of a block.
-int64_t thread_count(const ir::Kernel& kernel);
+inline int64_t thread_count(const ir::Kernel& kernel) {
+  return std::accumulate(kernel.threads.begin(), kernel.threads.end(), int64_t{1}, std::multiplies<>());
+}
 
 }  // namespace tilepilot::targets::gpu
