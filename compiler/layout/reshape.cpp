@@ -35,7 +35,7 @@ std::vector<T> with(std::vector<T> values, size_t at, T value) {
 
 Layout with_mode(const Layout& layout, Mode mode) { return concatenated(layout, Layout{mode}); }
 
-int64_t rounded_up(int64_t count, int64_t by) { return (count + by - 1) / by * by; }
+int64_t parts_of(int64_t count, int64_t most) { return (count + most - 1) / most; }
 
 // How many of each mode of stride 0, and of replicas in all, share out a number of things.
 struct Sharers {
@@ -46,7 +46,7 @@ Sharers sharers_of(const Layout& threads, int64_t things, bool evenly) {
   Sharers sharers;
   for (const Mode& mode : threads.modes()) {
     if (mode.stride != 0) continue;
-    const int64_t left = rounded_up(things, sharers.count) / sharers.count;
+    const int64_t left = parts_of(things, sharers.count);
     int64_t taken = std::gcd(mode.extent, left);
     if (!evenly)
       for (taken = std::min(left, mode.extent); mode.extent % taken != 0;) ++taken;
@@ -104,10 +104,10 @@ std::optional<Fragment> expanded(const Fragment& fragment, NewAxis axis, std::st
   const auto moved = [&](int64_t extent) { return with_strides(fragment, without(strides_for(extent), axis.at), why); };
   const auto exact = moved(axis.extent);
   if (!exact) return std::nullopt;
-  const int64_t things = axis.together == 0 ? axis.extent : rounded_up(axis.extent, axis.together) / axis.together;
+  const int64_t things = axis.together == 0 ? axis.extent : parts_of(axis.extent, axis.together);
   Sharers sharers = sharers_of(exact->threads, things, true);
   const Sharers uneven = sharers_of(exact->threads, things, false);
-  const auto rounds_of = [&](const Sharers& of) { return rounded_up(things, of.count) / of.count; };
+  const auto rounds_of = [&](const Sharers& of) { return parts_of(things, of.count); };
   if (rounds_of(uneven) < rounds_of(sharers)) sharers = uneven;
   const int64_t together = axis.together == 0 ? rounds_of(sharers) : axis.together;
   const int64_t turn = together * sharers.count, turns = axis.together == 0 ? 1 : rounds_of(sharers);
