@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "compiler/targets/gpu/facts/tensor_facts.h"
+#include "tests/cpu/kernel_fixture.h"
+#include "tests/cuda/emulated.h"
 #include "tests/cuda/launched.h"
 
 namespace tilepilot::testing {
@@ -59,6 +62,28 @@ TEST(GuardedVectors, OfFewerNeighbours) {
   EXPECT_THAT(run.source, HasSubstr("copy_vector<8>"));
   EXPECT_LE(run.accesses(), 2 * 8 * 8);
   EXPECT_LE(run.sectors(), 2 * 8 * 1004 * 2 / 32 * 9 / 8);
+}
+
+// Code for usual tensors relies on rows of multiples of 16 bytes, other code on nothing.
+TEST(GuardedVectors, OfExtentsKnownAtLaunch) {
+  for (const char* condition : {"bx * 512 + j < n", "n > bx * 512 + j", "bx * 512 + j < n - 4"}) {
+    SCOPED_TRACE(condition);
+    const std::string text = fmt::format(R"(program f<n: int32>(x: float32[4, n], y: float32[4, n]) {{
+  kernel bx, by in (n + 511) // 512, 4 threads 128 {{
+    parallel j in 512 {{
+      if {} {{
+        y[by, bx * 512 + j] = x[by, bx * 512 + j] * 2.0
+      }}
+    }}
+  }}
+}})",
+                                         condition);
+    EXPECT_THAT(launched(text).source, Not(HasSubstr("copy_vector")));
+    EmulatedBatch usual(targets::gpu::Architecture::sm_90a);
+    ASSERT_TRUE(usual.add(targets::gpu::for_usual_tensors(parse(text))).ok());
+    usual.compile();
+    EXPECT_THAT(usual.source(0), HasSubstr("copy_vector<16>(&x_v"));
+  }
 }
 
 // What programs make of one index, with names for each step.

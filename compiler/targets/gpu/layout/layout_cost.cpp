@@ -211,8 +211,10 @@ std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::Int
   const auto guarded = guarded_loop(*ir::as<ir::For>(loop.stmt), adds_vectors);
   const LoopBody body(guarded ? guarded->loop : *ir::as<ir::For>(loop.stmt), adds_vectors);
   std::vector<int64_t> alike(loop.vars.size(), kAccessBytes);
+  const RowLengths lengths = guarded ? row_lengths_of(loop.stmt) : RowLengths{};
   for (size_t axis = 0; axis < loop.vars.size() && guarded; ++axis)
-    while (alike[axis] > 1 && !is_same_for_lanes(facts, guarded->guard, loop.vars[axis], alike[axis])) alike[axis] /= 2;
+    while (alike[axis] > 1 && !is_same_for_lanes({facts, lengths, loop.vars[axis], alike[axis]}, guarded->guard))
+      alike[axis] /= 2;
   const bool only_seen = !writes_own(loop.stmt);
   for (const Use& use : loop.uses) {
     if (use.buffer->scope != Scope::global && use.buffer->scope != Scope::shared) continue;

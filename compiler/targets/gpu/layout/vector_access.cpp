@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
 #include "compiler/targets/gpu/facts/tensor_facts.h"
@@ -142,13 +143,24 @@ VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, con
   return {std::move(vector), std::move(obstacle)};
 }
 
-bool is_same_for_lanes(const c::IntegerFacts& facts, const Expr& given, const ir::Var& lane, int64_t lanes) {
+RowLengths row_lengths_of(const ir::Stmt& stmt) {
+  RowLengths lengths;
+  ir::each_effect(stmt, [&](const Buffer& buffer, bool) {
+    if (buffer->scope != Scope::global || buffer->shape.empty()) return;
+    if (const auto* symbol = ir::as<ir::VarRef>(buffer->shape.back()))
+      lengths.emplace_back(symbol->var, row_length(*buffer).of);
+  });
+  return lengths;
+}
+
+bool is_same_for_lanes(const LaneCondition& where, const Expr& given) {
   using ir::BinaryOp;
+  const auto& [facts, lengths, lane, lanes] = where;
   const Expr condition = LaneApart(facts, lane, lanes).rewrite(given);
   if (!ir::mentions(condition, lane)) return true;
   const auto* node = ir::as<ir::Binary>(condition);
   if (node == nullptr) return false;
-  const auto same = [&](const Expr& part) { return is_same_for_lanes(facts, part, lane, lanes); };
+  const auto same = [&](const Expr& part) { return is_same_for_lanes(where, part); };
   if (node->op == BinaryOp::logical_and || node->op == BinaryOp::logical_or)
     return same(node->left) && same(node->right);
   // The lanes' side of the comparison on the left. Each side by itself: so it does not matter whether they wrap.
@@ -158,12 +170,15 @@ bool is_same_for_lanes(const c::IntegerFacts& facts, const Expr& given, const ir
   const bool is_weak =
       node->op == (turned ? BinaryOp::ge : BinaryOp::le) || node->op == (turned ? BinaryOp::lt : BinaryOp::gt);
   const auto form = [&](const Expr& part) { return facts.affine(Unknowns(lane).rewrite(facts.expand(part))); };
-  const auto side = form(turned ? node->right : node->left);
+  auto side = form(turned ? node->right : node->left);
   auto limit = form(turned ? node->left : node->right);
   if (!(is_strict || is_weak) || !side || !limit || limit->coefficient(lane) != 0) return false;
-  if (side->coefficient(lane) != 1 || divisor(*side, lane, lanes) != lanes) return false;
   if (is_weak) limit->constant += 1;
-  return divisor(*limit, lane, lanes) == lanes;
+  for (ir::Affine* sum : {&*side, &*limit})
+    for (ir::Affine::Term& term : sum->terms)
+      for (const auto& [symbol, multiple] : lengths)
+        if (term.var == symbol) term.coefficient *= multiple;
+  return side->coefficient(lane) == 1 && divisor(*side, lane, lanes) == lanes && divisor(*limit, lane, lanes) == lanes;
 }
 
 Lanes lanes_of(const layout::Fragment& fragment) {

@@ -36,9 +36,19 @@ struct Surroundings {
 VectorChoice vector_access(const Surroundings& around, const ir::Buffer& buffer, const std::vector<ir::Expr>& indices,
                            const ir::Var& lane, int64_t lanes);
 
+// Lengths of rows that are known at launch alone, as multiples of what is: of the tensors that a statement names.
+using RowLengths = std::vector<std::pair<ir::Var, int64_t>>;
+RowLengths row_lengths_of(const ir::Stmt& stmt);
+
 // Whether all of `lanes` lanes, the first of which stands at a multiple of them, find the same: comparisons of what
 // they walk along with multiples of their number, such as checks of bounds.
-bool is_same_for_lanes(const c::IntegerFacts& facts, const ir::Expr& condition, const ir::Var& lane, int64_t lanes);
+struct LaneCondition {
+  const c::IntegerFacts& facts;
+  const RowLengths& lengths;
+  const ir::Var& lane;
+  int64_t lanes = 1;
+};
+bool is_same_for_lanes(const LaneCondition& where, const ir::Expr& condition);
 
 // The lanes of a loop that is dealt out so: the first digit of a thread's registers, where that runs through neighbours
 // along one axis, all of which are iterations, or none.

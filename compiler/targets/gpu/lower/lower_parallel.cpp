@@ -371,7 +371,7 @@ void LoopLowering::take_guard() {
   const auto guarded = guarded_loop(loop_, adds_vectors);
   if (!guarded) return;
   const Expr guard = placed(guarded->guard, coordinates_of(fragment_, thread_, digits_));
-  if (!is_same_for_lanes(lowering_.facts, guard, vars_[0], lanes_)) return;
+  if (!is_same_for_lanes({lowering_.facts, row_lengths_of(loop_.body), vars_[0], lanes_}, guard)) return;
   body_ = LoopBody(guarded->loop, adds_vectors);
   guard_ = guarded->guard;
 }
