@@ -155,7 +155,9 @@ RowLengths row_lengths_of(const ir::Stmt& stmt) {
 
 bool is_same_for_lanes(const LaneCondition& where, const Expr& given) {
   using ir::BinaryOp;
-  const auto& [facts, lengths, lane, lanes] = where;
+  const c::IntegerFacts& facts = where.facts;
+  const ir::Var& lane = where.lane;
+  const int64_t lanes = where.lanes;
   const Expr condition = LaneApart(facts, lane, lanes).rewrite(given);
   if (!ir::mentions(condition, lane)) return true;
   const auto* node = ir::as<ir::Binary>(condition);
@@ -176,7 +178,7 @@ bool is_same_for_lanes(const LaneCondition& where, const Expr& given) {
   if (is_weak) limit->constant += 1;
   for (ir::Affine* sum : {&*side, &*limit})
     for (ir::Affine::Term& term : sum->terms)
-      for (const auto& [symbol, multiple] : lengths)
+      for (const auto& [symbol, multiple] : where.lengths)
         if (term.var == symbol) term.coefficient *= multiple;
   return side->coefficient(lane) == 1 && divisor(*side, lane, lanes) == lanes && divisor(*limit, lane, lanes) == lanes;
 }
