@@ -127,7 +127,8 @@ void ReferenceSide::find_stress_trials() const {
     const bool is_open = makes_equals(plan.kind) && !says_something_of_equals && plan.kind != StressKind::zeros;
     if (is_open || (grid && !jumps_)) continue;
     if (plan.kind == StressKind::ends && !one_decides_) continue;
-    const bool tells = telling.erase(plan.kind) > 0;
+    // What follows from an input that is the same in every call is easily kept from the first one.
+    const bool tells = plan.kind == StressKind::constants || telling.erase(plan.kind) > 0;
     const double begin = worked.seconds(waited);
     if (tried++ < kAlways || tells || begin - taken_by_telling <= options_.stress_seconds)
       try_one(plan);
