@@ -128,6 +128,12 @@ class Chooser {
     return widest;
   }
 
+  // That a thread moves at once.
+  int64_t vector_elements() const {
+    constexpr int64_t kVector = 16;  // bytes
+    return std::max<int64_t>(1, kVector / element().bytes());
+  }
+
   void set(int row, int64_t row_block, int column, int64_t column_block, int64_t threads) {
     plan_.row = row;
     plan_.row_block = row_block;
@@ -172,10 +178,10 @@ class Chooser {
   // where the row's length lets them. Blocks that end with the row test for no end, which costs less than threads
   // without work. Measured on an H200: rows of 66564 by 2048 take 0.7 of the time that they take by 1849, a divisor.
   int64_t part_of_row(int64_t length, int64_t most, int64_t threads) const {
-    constexpr int64_t kVector = 16, kFewest = 4;  // bytes; `most` over the least part
+    constexpr int64_t kFewest = 4;  // `most` over the least part
     constexpr double kCostOfEnd = 1.05;
     if (length <= most) return length;
-    const int64_t vector = std::gcd(length, std::max<int64_t>(1, kVector / element().bytes()));
+    const int64_t vector = std::gcd(length, vector_elements());
     const auto cost = [&](int64_t part) {
       const int64_t turn = threads * vector;
       const auto places = static_cast<double>(of_part(length, part) * of_part(part, turn) * turn);
@@ -202,10 +208,8 @@ class Chooser {
     const auto blocks = [&] { return elements(false) / extent(last_) * ((extent(last_) + width - 1) / width); };
     if (width < 2 * extent(last_) && 10 * blocks() >= 9 * hardware_.multiprocessors)
       return set(other, pick_block(extent(other), of_column), last_, std::min(width, extent(last_)), kWidest);
-    for (width /= 2; width > kNarrowest;) {
-      if (width < 2 * extent(last_) && blocks() >= 2 * hardware_.multiprocessors) break;
-      width /= 2;
-    }
+    width /= 2;
+    while (width > kNarrowest && (width >= 2 * extent(last_) || blocks() < 2 * hardware_.multiprocessors)) width /= 2;
     width = std::min(width, extent(last_));
     const int64_t most = std::max<int64_t>(1, kThreads * kOfThread / width);
     set(other, pick_block(extent(other), most), last_, width, kThreads);
@@ -229,10 +233,10 @@ class Chooser {
 
   // The plan as it is, and, of sums over rows, with columns that whole vectors of a warp read.
   std::vector<TilePlan> divisible() const {
-    constexpr int64_t kVector = 16, kLanes = 32, kOfThread = 16;
+    constexpr int64_t kLanes = 32, kOfThread = 16;
     if (plan_.loop(last_).reduced) return {plan_};
     TilePlan wide = plan_;
-    wide.column_block = std::min(extent(last_), kVector / element().bytes() * kLanes);
+    wide.column_block = std::min(extent(last_), vector_elements() * kLanes);
     wide.row_block = pick_block(extent(plan_.row), std::max<int64_t>(1, plan_.threads * kOfThread / wide.column_block));
     return {wide, plan_};
   }

@@ -98,14 +98,10 @@ std::vector<OnePass> find_one_pass(const PrimitiveGraph& graph, const Group& gro
 }
 
 bool may_count_steps(const TilePlan& tiles) {
-  if (tiles.resident()) return false;
+  const std::vector<int> stepped = tiles.stepped(), ragged = tiles.ragged();
+  if (stepped.empty()) return false;
   // The outermost loop ends but once; places that another one leaves out have a count of their own.
-  std::vector<int> inner = tiles.serial;
-  for (const int loop : {tiles.row, tiles.column})
-    if (loop >= 0 && tiles.loop(loop).reduced && !tiles.whole(loop)) inner.push_back(loop);
-  if (!inner.empty()) inner.erase(inner.begin());
-  const std::vector<int> ragged = tiles.ragged();
-  return std::count_if(inner.begin(), inner.end(),
+  return std::count_if(stepped.begin() + 1, stepped.end(),
                        [&](int loop) { return std::count(ragged.begin(), ragged.end(), loop) > 0; }) <= 1;
 }
 

@@ -5,8 +5,7 @@
 //   of Squares and Products", Technometrics 4, 1962; put together as in Chan, Golub, LeVeque, "Updating Formulae and a
 //   Pairwise Algorithm for Computing Sample Variances", 1979).
 // - Exponentials: maxima, and sums of exponentials less the maximum (Milakov, Gimelshein, "Online normalizer
-// calculation
-//   for softmax", 2018).
+//   calculation for softmax", 2018).
 #pragma once
 
 #include <vector>

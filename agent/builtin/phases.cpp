@@ -47,6 +47,7 @@ class Phases {
       int highest = 0;
       for (int arg : graph_.at(id).args) highest = std::max(highest, level(arg));
       plan_.level[id] = highest + (is_reduction(id) ? 1 : 0);
+      if (is_reduction(id)) reduced_inputs_.insert(graph_.at(id).args[0]);
       if (const auto pair = pairs_.find(id); pair != pairs_.end()) plan_.level[id] = level(pair->second.first);
     }
     int count = 1;
@@ -54,7 +55,7 @@ class Phases {
     plan_.phases.assign(static_cast<size_t>(count), {});
   }
 
-  // Means and squares that a phase each would find, and nothing else, are found in one.
+  // Two reductions that a phase each would find, and nothing else, are found in one.
   void pair_reductions() {
     const bool may_pair = tiles_.one_pass && may_count_steps(tiles_);
     for (const OnePass& found : may_pair ? find_one_pass(graph_, group_) : std::vector<OnePass>{}) {
@@ -66,8 +67,6 @@ class Phases {
       pairs_.emplace(found.first, found);
     }
     if (!pairs_.empty()) find_levels();
-    for (const int id : group_.members)
-      if (is_reduction(id) && pairs_.count(id) == 0) reduced_inputs_.insert(graph_.at(id).args[0]);
   }
 
   // Cost of computing a value again from what is at hand.

@@ -6,12 +6,14 @@
 
 namespace tilepilot::agent::builtin {
 
-bool TilePlan::resident() const {
-  if (!serial.empty()) return false;
+std::vector<int> TilePlan::stepped() const {
+  std::vector<int> result = serial;
   for (int index : {row, column})
-    if (index >= 0 && loop(index).reduced && !whole(index)) return false;
-  return true;
+    if (index >= 0 && loop(index).reduced && !whole(index)) result.push_back(index);
+  return result;
 }
+
+bool TilePlan::resident() const { return stepped().empty(); }
 
 int64_t TilePlan::steps(int index) const { return (loop(index).extent + block(index) - 1) / block(index); }
 

@@ -50,6 +50,8 @@ struct TilePlan {
   int64_t block(int index) const { return index == row ? row_block : index == column ? column_block : 1; }
   bool in_tile(int index) const { return index == row || index == column; }
   bool whole(int index) const { return in_tile(index) && block(index) == loop(index).extent; }
+  // Reduced loops that a block walks through step by step, outermost first.
+  std::vector<int> stepped() const;
   // Every tile sees all it reduces, so that values stay in it from phase to phase.
   bool resident() const;
   // Steps along a loop that is no block index, of all blocks that share it.

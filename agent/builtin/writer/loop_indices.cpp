@@ -51,9 +51,7 @@ void LoopIndices::name_serial() {
     index = shared ? fmt::format("{} * split + {}", variable, part_) : variable;
     if (shared && tiles_.in_tile(loop)) index = "(" + index + ")";
   };
-  for (int loop : tiles_.serial) add(loop);
-  for (int loop : {tiles_.row, tiles_.column})
-    if (loop >= 0 && tiles_.loop(loop).reduced && !tiles_.whole(loop)) add(loop);
+  for (int loop : tiles_.stepped()) add(loop);
 }
 
 std::string LoopIndices::launch() const {
