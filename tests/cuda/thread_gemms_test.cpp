@@ -28,7 +28,7 @@ Launched product(const std::string& a, const std::string& b, const std::string& 
 }
 
 // Columns of B that are rows of its tile: threads read four steps of each at once, and neighbouring threads
-// neighbouring rows, which meet no bank conflict. Single elements of every fourth row took 16 times as long.
+// neighbouring rows, which have no bank conflict. Single elements of every fourth row took 16 times as long.
 TEST(ThreadGemms, OfATransposedOperand) {
   for (const int k : {16, 32}) {
     SCOPED_TRACE(k);

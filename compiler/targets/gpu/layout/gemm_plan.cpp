@@ -94,7 +94,7 @@ void hold_by_warps(GemmPlan& plan) {
 }
 
 // Threads in rows, each with neighbours along n that lie side by side in B. Where columns of B are rows of its tile,
-// neighbouring threads have neighbouring ones: those meet no bank conflict in a swizzled tile, every fourth would.
+// neighbouring threads have neighbouring ones: they have no bank conflict in a swizzled tile, every fourth would.
 Fragment thread_tiles(int64_t m, int64_t n, int64_t threads, bool transpose_b) {
   const int64_t vector = std::gcd<int64_t>(n, 4);
   int64_t across = 1;

@@ -61,8 +61,8 @@ class Inferrer {
     while (choose_freely()) propagate();
     lay_out_tiles();
     avoid_bank_conflicts(kernel_, users_, viewed_, result_);
-    result_.cost = cost_of(kernel_, users_, result_);
-    result_.tiles_to_try = tiles_to_try(kernel_, users_, viewed_, result_);
+    if (tiles_.empty()) result_.tiles_to_try = tiles_to_try(kernel_, users_, viewed_, result_);
+    if (!tiles_.empty() || !result_.tiles_to_try.empty()) result_.cost = cost_of(kernel_, users_, result_);
     find_conflicts(users_, threads_, result_);
     check_names();
     return std::move(result_);

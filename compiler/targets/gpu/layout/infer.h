@@ -52,7 +52,8 @@ struct Inference {
     std::string obstacle;  // why it is not so; "" if it is
   };
   std::vector<Request> requests;
-  // What loops and reductions cost, and layouts of shared tiles with which they might cost less: see bank_choice.h.
+  // What loops and reductions cost, where layouts of shared tiles are tried, and those with which they might cost less:
+  // see bank_choice.h.
   int64_t cost = 0;
   struct TileChoice {
     ir::Buffer tile;
