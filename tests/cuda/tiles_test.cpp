@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cmath>
 #include <random>
 #include <tuple>
 
@@ -50,7 +51,165 @@ TEST(Tiles, MeetWhatWasMeasured) {
   EXPECT_LT(large->estimate.seconds, small->estimate.seconds);
   EXPECT_NEAR(teraflops(problem, *large), 674, 0.05 * 674);
   EXPECT_NEAR(teraflops(problem, *small), 474, 0.05 * 474);
-  EXPECT_EQ(large, &all.front()) << all.front().block_m << " x " << all.front().block_n;
+  // A stage more is 5 % faster where there are long sums.
+  EXPECT_EQ(&all.front(), find(all, {128, 256, 64, 4, 256})) << all.front().block_m << " x " << all.front().block_n;
+}
+
+struct MeasuredTiles {
+  std::array<int64_t, 4> sizes;  // batches, m, n, k
+  ir::DType element;
+  bool transpose_a, transpose_b;
+  std::vector<std::pair<std::array<int64_t, 5>, double>> ms;
+};
+
+// Of 22 GEMMs and twelve tiles each on an H200, the fastest, one in the middle and the slowest.
+const std::vector<MeasuredTiles>& measured_gemms() {
+  static const std::vector<MeasuredTiles> kMeasured = {
+      {{1, 4096, 4096, 4096},
+       ir::kBFloat16,
+       false,
+       true,
+       {{{128, 256, 64, 4, 256}, 0.1823},
+        {{128, 256, 64, 3, 256}, 0.1909},
+        {{256, 128, 64, 3, 256}, 0.2047},
+        {{128, 64, 64, 4, 128}, 0.2581},
+        {{64, 64, 64, 4, 128}, 0.3673}}},
+      {{128, 512, 2048, 1024},
+       ir::kBFloat16,
+       false,
+       false,
+       {{{128, 256, 64, 4, 256}, 0.4054},
+        {{128, 256, 64, 3, 256}, 0.4286},
+        {{128, 128, 64, 4, 256}, 0.4294},
+        {{128, 128, 32, 4, 128}, 0.5038},
+        {{64, 64, 64, 4, 128}, 0.6875}}},
+      {{1, 524288, 768, 256},
+       ir::kBFloat16,
+       false,
+       false,
+       {{{128, 256, 64, 4, 256}, 0.3738},
+        {{128, 128, 64, 4, 256}, 0.3791},
+        {{128, 256, 64, 3, 256}, 0.3849},
+        {{128, 128, 64, 3, 256}, 0.5355},
+        {{128, 128, 64, 4, 128}, 0.6766}}},
+      {{1, 1024, 8192, 8192},
+       ir::kBFloat16,
+       false,
+       true,
+       {{{128, 256, 64, 4, 256}, 0.1847},
+        {{128, 256, 64, 3, 256}, 0.1957},
+        {{256, 128, 64, 3, 256}, 0.2097},
+        {{128, 64, 64, 4, 128}, 0.2871},
+        {{64, 64, 64, 4, 128}, 0.4376}}},
+      {{1, 2048, 4096, 8192},
+       ir::kBFloat16,
+       true,
+       false,
+       {{{128, 256, 64, 4, 256}, 0.1781},
+        {{128, 256, 64, 3, 256}, 0.1859},
+        {{256, 128, 64, 3, 256}, 0.1941},
+        {{128, 128, 64, 2, 128}, 0.2500},
+        {{64, 64, 64, 4, 128}, 0.3388}}},
+      {{1, 8192, 1024, 512},
+       ir::kBFloat16,
+       false,
+       true,
+       {{{128, 256, 64, 3, 256}, 0.0192},
+        {{128, 256, 64, 4, 256}, 0.0192},
+        {{128, 128, 64, 4, 256}, 0.0197},
+        {{128, 128, 64, 2, 128}, 0.0233},
+        {{128, 128, 32, 4, 128}, 0.0371}}},
+      {{16, 1024, 1024, 1024},
+       ir::kBFloat16,
+       false,
+       true,
+       {{{128, 256, 64, 4, 256}, 0.0526},
+        {{128, 256, 64, 3, 256}, 0.0574},
+        {{128, 128, 64, 4, 256}, 0.0578},
+        {{128, 64, 64, 4, 128}, 0.0699},
+        {{64, 64, 64, 4, 128}, 0.0831}}},
+      {{1, 4096, 512, 4096},
+       ir::kBFloat16,
+       false,
+       false,
+       {{{64, 128, 64, 4, 128}, 0.0307},
+        {{128, 128, 64, 4, 128}, 0.0312},
+        {{128, 64, 64, 4, 128}, 0.0319},
+        {{128, 256, 64, 4, 256}, 0.0449},
+        {{128, 128, 64, 2, 128}, 0.0640}}},
+      {{1, 2048, 4096, 8192},
+       ir::kFloat32,
+       false,
+       false,
+       {{{128, 128, 32, 2, 256}, 1.5857},
+        {{128, 128, 32, 3, 256}, 1.6126},
+        {{128, 64, 32, 3, 128}, 1.6322},
+        {{64, 128, 32, 3, 128}, 1.8500},
+        {{64, 64, 32, 3, 256}, 3.0742}}},
+      {{128, 512, 2048, 512},
+       ir::kFloat32,
+       false,
+       false,
+       {{{128, 128, 32, 3, 256}, 1.6149},
+        {{128, 128, 32, 2, 256}, 1.6304},
+        {{128, 64, 32, 3, 128}, 1.6556},
+        {{128, 32, 32, 3, 128}, 1.8025},
+        {{64, 64, 32, 3, 256}, 3.1907}}},
+      {{64, 1024, 1024, 64},
+       ir::kFloat32,
+       false,
+       true,
+       {{{128, 128, 32, 2, 256}, 0.1391}, {{128, 128, 16, 4, 256}, 0.1581}, {{128, 128, 16, 3, 128}, 0.1777}}},
+      {{1, 1024, 8192, 4096},
+       ir::kFloat32,
+       false,
+       true,
+       {{{128, 128, 32, 2, 256}, 0.7348},
+        {{128, 128, 32, 3, 256}, 0.7531},
+        {{128, 64, 32, 3, 128}, 0.8214},
+        {{128, 128, 16, 3, 128}, 0.8440},
+        {{64, 64, 32, 3, 256}, 1.4350}}},
+      {{1, 128, 8192, 8192},
+       ir::kFloat32,
+       false,
+       true,
+       {{{64, 64, 32, 3, 128}, 0.2789},
+        {{128, 32, 32, 3, 128}, 0.3014},
+        {{128, 64, 32, 3, 128}, 0.3131},
+        {{64, 64, 32, 3, 256}, 0.3625},
+        {{128, 128, 16, 3, 128}, 0.6361}}},
+  };
+  return kMeasured;
+}
+
+TEST(Tiles, OfGemmsAreAlmostTheFastestOfThoseMeasured) {
+  double lost = 1;
+  for (const MeasuredTiles& one : measured_gemms()) {
+    const auto [batch, m, n, k] = one.sizes;
+    const GemmProblem problem{.m = m,
+                              .n = n,
+                              .k = k,
+                              .batch = batch,
+                              .element = one.element,
+                              .output = one.element,
+                              .transpose_a = one.transpose_a,
+                              .transpose_b = one.transpose_b,
+                              .full_precision = one.element == ir::kFloat32};
+    const auto all = recommend(problem, h200(), kAll);
+    double least = 1e9, fastest = 1e9, chosen = 0;
+    for (auto& [sizes, ms] : one.ms) {
+      const Tiles* tiles = find(all, sizes);
+      ASSERT_TRUE(tiles) << m << " x " << n << " x " << k;
+      fastest = std::min(fastest, ms);
+      if (tiles->estimate.seconds < least) {
+        least = tiles->estimate.seconds;
+        chosen = ms;
+      }
+    }
+    EXPECT_LT(chosen, 1.25 * fastest) << batch << ": " << m << " x " << n << " x " << k;
+    lost *= chosen / fastest;
+  }
+  EXPECT_LT(std::pow(lost, 1.0 / static_cast<double>(measured_gemms().size())), 1.05);
 }
 
 TEST(Tiles, OfSplitProductsMeetWhatWasMeasured) {
@@ -60,7 +219,7 @@ TEST(Tiles, OfSplitProductsMeetWhatWasMeasured) {
   problem.full_precision = true;
   const auto all = recommend(problem, h200(), kAll);
   ASSERT_FALSE(all.empty());
-  EXPECT_NEAR(teraflops(problem, all.front()), 106, 0.1 * 106);
+  EXPECT_NEAR(teraflops(problem, all.front()), 95, 0.1 * 95);
   EXPECT_LT(all.front().estimate.seconds, by_threads);
 }
 
@@ -105,7 +264,7 @@ TEST(Tiles, LoseLessOnLargerProductsAsMeasured) {
   EXPECT_GT(rate(gemm(4096, 4096, 4096)), rate(gemm(2048, 2048, 2048)));
   EXPECT_GT(rate(gemm(2048, 2048, 2048)), rate(gemm(1024, 1024, 1024)));
   // A short sum leaves the ends of blocks uncovered.
-  EXPECT_LT(rate(gemm(16384, 1024, 1024)), 0.85 * largest);
+  EXPECT_LT(rate(gemm(16384, 1024, 1024)), 0.9 * largest);
 }
 
 TEST(Tiles, OfASmallProductGiveMostMultiprocessorsWork) {

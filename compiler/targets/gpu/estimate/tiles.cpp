@@ -25,12 +25,21 @@ constexpr double kHiddenShare = 0.8;                      // of a barrier's cost
 constexpr double kBusyThreads = 512;                      // of a multiprocessor, that keep its arithmetic units busy
 constexpr double kSplitOperations = 5;                    // to split an element of a GEMM's operand
 constexpr double kSplitShare = 0.9;                       // of the rate of wgmma, between whose sums threads add
-constexpr int64_t kRowRegisters = 24;                     // of a thread, beside rows: there are no operands
-constexpr int64_t kMostHeld = 32;                         // elements of rows that a thread holds without spilling some
-constexpr int64_t kUsualHeld = 16;                        // of them, as has proved itself
-constexpr int64_t kMostStreamed = 16;                     // elements of a thread that only passes them on
-constexpr int64_t kVectorBytes = 16;                      // that a thread moves at once
-constexpr int64_t kLongestLine = 4096;                    // that an element-wise block takes whole
+// Of warpgroups that multiply what TMA brings, fitted to 200 tiles of 22 GEMMs on an H200: what a load takes, where L2
+// has most; the end of a block, whose result goes by TMA while others begin; a step's waiting, by what issues the
+// loads.
+constexpr double kTmaLatency = 400, kGroupsEnd = 300, kGroupsStored = 0.3, kGroupsBlock = 1300;
+constexpr double kGroupsBarrier = 90, kProducerBarrier = 10, kGroupsHidden = 0.5;
+// Where operands are split they wait for each step's MMAs, and other blocks hide less of that.
+constexpr double kSplitBarrier = 400, kSplitHidden = 0.45;
+constexpr int64_t kMostSplitSums = 96;  // of a thread, beside which the parts of operands find their registers
+constexpr double kSpilledSplit = 1.25;  // the cost of more
+constexpr int64_t kRowRegisters = 24;   // of a thread, beside rows: there are no operands
+constexpr int64_t kMostHeld = 32;       // elements of rows that a thread holds without spilling some
+constexpr int64_t kUsualHeld = 16;      // of them, as has proved itself
+constexpr int64_t kMostStreamed = 16;   // elements of a thread that only passes them on
+constexpr int64_t kVectorBytes = 16;    // that a thread moves at once
+constexpr int64_t kLongestLine = 4096;  // that an element-wise block takes whole
 
 int64_t tiles_over(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
 double in_kilobytes(int64_t bytes) { return static_cast<double>(bytes) / 1024; }
@@ -112,7 +121,8 @@ ProductCost cost_of(const TileGemm& product, int64_t threads, const Machine& mac
     // Parts of B are written once, for all groups.
     const double written = static_cast<double>(product.n * (product.any_major ? 2 : 3)) * bytes;
     const double split = static_cast<double>((product.n + product.m * columns) * product.k) * kSplitOperations;
-    return {parts * operations / (rate * kSplitShare), read + written, split};
+    const double spilled = product.m * product.n / threads > kMostSplitSums ? kSpilledSplit : 1;
+    return {spilled * parts * operations / (rate * kSplitShare), read + written, split};
   }
   const Arrangement warps = arrange(threads / 32, product.m, product.n, 16);
   const double rows = product.a_in_registers ? 0 : static_cast<double>(product.m * warps.columns);
@@ -144,11 +154,54 @@ std::optional<Refusal> refusal_of(const BlockWork& work, const Machine& machine)
   return std::nullopt;
 }
 
+// Whether warpgroups multiply in a pipeline that TMA fills.
+bool is_tma_pipeline(const BlockWork& work, const Machine& machine) {
+  return machine.has_tma && !work.products.empty() && work.copied > 0 && work.stages > 1 && work.steps > 1 &&
+         std::all_of(work.products.begin(), work.products.end(),
+                     [&](const TileGemm& product) { return by_groups(product, work.threads, machine); });
+}
+
+// Whether one more warpgroup issues the loads of such a pipeline. All registers are divided among them, so that no
+// second block finds any.
+bool has_producer(const BlockWork& work, const Machine& machine) {
+  return work.threads >= 256 && work.threads <= 512 && is_tma_pipeline(work, machine);
+}
+
 int64_t resident_blocks(const BlockWork& work, const Machine& machine) {
+  if (has_producer(work, machine)) return 1;
   const int64_t allocated = tiles_over(std::max<int64_t>(work.registers, 16), kRegisterUnit) * kRegisterUnit;
   return std::max<int64_t>(
       1, std::min({machine.shared_bytes / (work.shared_bytes + kSharedOfSystem),
                    kRegistersOfBlock / (allocated * work.threads), kMostThreads / work.threads, kMostBlocks}));
+}
+
+// What blocks wait for beside their work, in cycles.
+struct Waits {
+  double latency = 0;  // of loads
+  int64_t ahead = 1;   // steps that a load is issued before what it brings is needed
+  double barrier = 0;  // of each step
+  double hidden = 0;   // the share of it that other blocks hide
+  double block = 0;    // of a block among others
+  double end = 0;      // of a block alone
+  double stored = 1;   // the share of its stores that it waits for
+};
+
+Waits waits_of(const BlockWork& work, const Machine& machine) {
+  const int64_t ahead = work.stages - 1;
+  // Steps without GEMMs mostly have no barrier: threads combine what they have after the loop.
+  const double barrier = work.products.empty() ? 0 : machine.barrier_cycles;
+  if (!is_tma_pipeline(work, machine))
+    return {machine.latency, ahead, barrier, kHiddenShare, kBlockCycles, machine.latency, 1};
+  if (work.products.front().parts > 1)
+    return {kTmaLatency, ahead, kSplitBarrier, kSplitHidden, kGroupsBlock, kGroupsEnd, kGroupsStored};
+  // An MMA still reads a stage while the next one is issued.
+  return {kTmaLatency,
+          std::max<int64_t>(1, ahead - 1),
+          has_producer(work, machine) ? kProducerBarrier : kGroupsBarrier,
+          kGroupsHidden,
+          kGroupsBlock,
+          kGroupsEnd,
+          kGroupsStored};
 }
 
 // The cycles of one step, by what they go to.
@@ -201,22 +254,20 @@ std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Machine& m
   const double more = std::max(step.tensor, step.arithmetic), less = std::min(step.tensor, step.arithmetic);
   const double computing = together > 1 || work.threads > 128 ? more + less / 2 : more + less;
   const double busy = std::max({computing, step.shared, step.cache});
-  // Steps without GEMMs mostly have no barrier: threads combine what they have after the loop.
-  const double barrier = work.products.empty() ? 0 : machine.barrier_cycles;
-  // A step of a block waits for the loads that were issued `stages - 1` steps before.
-  const double arrival = work.copied == 0 ? 0 : machine.latency + step.cache;
-  const double ahead = static_cast<double>(work.stages - 1);
-  const double alone = work.stages < 2 ? busy + barrier + arrival : std::max(busy + barrier, arrival / ahead);
+  const Waits waits = waits_of(work, machine);
+  const double arrival = work.copied == 0 ? 0 : waits.latency + step.cache;
+  const double alone = work.stages < 2 ? busy + waits.barrier + arrival
+                                       : std::max(busy + waits.barrier, arrival / static_cast<double>(waits.ahead));
   const double moved = static_cast<double>(work.loaded) + static_cast<double>(work.stored) / kStoreShare;
-  const double ends = machine.latency + moved / machine.cache_rate + arrival;
-  const double full = rounds * (work.steps * (busy + barrier * (1 - kHiddenShare)) + kBlockCycles) + ends;
+  const double ends = waits.end + waits.stored * moved / machine.cache_rate + arrival;
+  const double full = rounds * (work.steps * (busy + waits.barrier * (1 - waits.hidden)) + waits.block) + ends;
   const double chained = std::ceil(rounds / together) * (work.steps * alone + ends + kBlockCycles);
   // Blocks that take longer than others keep the device from ending.
   result.cycles = std::max(full, chained) + std::max(0.0, work.longest - work.steps) * alone;
   const double moving = work.memory_bytes / machine.memory_rate, running = result.cycles / machine.clock;
   result.seconds = std::max(running, moving) + kLaunchSeconds;
-  const bool waits = work.steps * busy < ends || (chained > full && alone > 1.5 * busy);
-  result.bound = moving >= running ? "memory" : waits ? "latency" : largest(step);
+  const bool is_waiting = work.steps * busy < ends || (chained > full && alone > 1.5 * busy);
+  result.bound = moving >= running ? "memory" : is_waiting ? "latency" : largest(step);
   return result;
 }
 
