@@ -32,6 +32,12 @@ struct Variation {
 };
 
 constexpr Variation kVariations[] = {
+    {"leaves the products of matrices to PyTorch",
+     [](const Plan& plan, PlanOptions& options) {
+       options.deepest_product = 0;
+       options.float32_products = false;
+       return options.tiles.gpu && plan.has_products;
+     }},
     {"computes matrix products inside the kernels that finish them",
      [](const Plan& plan, PlanOptions& options) {
        options.deepest_product = worthwhile_depth(options);
@@ -88,6 +94,10 @@ class BuiltinAuthor : public Author {
   Result<std::optional<Candidate>> first() {
     PlanOptions options;
     options.tiles.gpu = builtin::gpu_of(options_.target);
+    if (options.tiles.gpu) {
+      options.deepest_product = worthwhile_depth(options);
+      options.float32_products = true;
+    }
     auto candidate = TRY(propose(options, "fuses all it can"));
     if (candidate) return candidate;
     options.smallest_kernel = 1;

@@ -306,6 +306,34 @@ bool splits_better(gpu::GemmProblem problem, const gpu::Tiles& tiles, const gpu:
   return !split.empty() && tiles.estimate.seconds > kWorthACall * split.front().estimate.seconds;
 }
 
+// Operands of 16 bits whose rows do not begin where vectors do are copied element by element, and PyTorch's library,
+// which has kernels for them, is faster.
+bool has_vectors(const PrimitiveGraph& graph, const TilePlan& loops, int product) {
+  constexpr int64_t kVector = 16;  // bytes
+  for (const int operand : {0, 1}) {
+    const auto described = describe_operand(graph, loops, product, operand);
+    const int64_t bytes = element_type(graph.at(graph.at(product).args[static_cast<size_t>(operand)]).dtype).bytes();
+    if (bytes == 2 && described->access.axes.back().extent * bytes % kVector != 0) return false;
+  }
+  return true;
+}
+
+std::optional<gpu::GemmProblem> gemm_problem(const PrimitiveGraph& graph, const TilePlan& loops, int product) {
+  const auto a = describe_operand(graph, loops, product, 0), b = describe_operand(graph, loops, product, 1);
+  if (!a || !b) return std::nullopt;
+  gpu::GemmProblem problem;
+  for (int i = 0; i < loops.row; ++i) problem.batch *= loops.loop(i).extent;
+  problem.m = loops.loop(loops.row).extent;
+  problem.n = loops.loop(loops.column).extent;
+  problem.k = product_depth(graph, product);
+  problem.element = element_type(graph.at(graph.at(product).args[0]).dtype);
+  problem.output = problem.element;
+  problem.full_precision = problem.element == ir::kFloat32;
+  problem.transpose_a = a->depth_first;
+  problem.transpose_b = !b->depth_first;
+  return problem;
+}
+
 }  // namespace
 
 std::optional<gpu::Machine> gpu_of(std::string_view target) {
@@ -326,24 +354,30 @@ bool has_too_few_blocks(const TilePlan& plan, int64_t bytes, const targets::gpu:
   return ours > kNoMatter && ours > kPasses * size / machine.memory_rate;
 }
 
-std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
+bool multiplies_faster(const PrimitiveGraph& graph, const TilePlan& loops, int product, const gpu::Machine& hardware) {
+  constexpr double kWorthAKernel = 1.25;
+  auto problem = gemm_problem(graph, loops, product);
+  if (!problem || problem->element != ir::kFloat32) return false;
+  const auto ours = gpu::recommend(*problem, hardware, 1);
+  problem->full_precision = false;
+  problem->may_split = true;
+  const auto theirs = gpu::recommend(*problem, hardware, 1);
+  return !ours.empty() && !theirs.empty() &&
+         theirs.front().estimate.seconds > kWorthAKernel * ours.front().estimate.seconds;
+}
+
+std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const TilePlan& loops, int product,
                                               const gpu::Machine& hardware, size_t choice) {
-  const Primitive& p = graph.at(product);
-  const int64_t columns = p.shape.back();
-  gpu::GemmProblem problem;
-  problem.m = numel(p.shape) / columns;
-  problem.n = columns;
-  problem.k = product_depth(graph, product);
-  problem.element = element_type(graph.at(p.args[0]).dtype);
-  problem.output = problem.element;
-  problem.full_precision = problem.element == ir::kFloat32;
-  problem.transpose_b = resolve_leaf(graph, p.args[1]).view.strides.back() == 1;
+  const auto problem = gemm_problem(graph, loops, product);
+  if (!problem) return std::nullopt;
+  const int64_t columns = problem->n;
+  if (!has_vectors(graph, loops, product)) return std::nullopt;
   // Rows that are reduced lie in one block, as long as its instructions take them.
-  const bool whole = group.has_reduction();
+  const bool whole = loops.loop(loops.column).reduced;
   if (whole && columns % 16 != 0) return std::nullopt;
-  const auto tiles = chosen(gpu::recommend(problem, hardware, kAll), choice,
+  const auto tiles = chosen(gpu::recommend(*problem, hardware, kAll), choice,
                             [&](const gpu::Tiles& one) { return !whole || one.block_n >= columns; });
-  if (!tiles || splits_better(problem, *tiles, hardware)) return std::nullopt;
+  if (!tiles || splits_better(*problem, *tiles, hardware)) return std::nullopt;
   return ProductTiles{.rows = tiles->block_m,
                       .columns = whole ? columns : tiles->block_n,
                       .depth = tiles->block_k,
@@ -352,7 +386,7 @@ std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const
                       .threads = tiles->threads,
                       .stages = tiles->stages,
                       .exact = true,
-                      .full_precision = problem.full_precision};
+                      .full_precision = problem->full_precision};
 }
 
 }  // namespace tilepilot::agent::builtin

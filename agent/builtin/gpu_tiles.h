@@ -23,9 +23,14 @@ void choose_gpu_tiles(TilePlan& plan, const PrimitiveGraph& graph, const Group& 
 // with the whole machine: statistics of a few columns, say, of many rows.
 bool has_too_few_blocks(const TilePlan& plan, int64_t bytes, const targets::gpu::Machine& machine);
 
-// Of a product at the head of a kernel. nullopt: the model knows none, as of rows that have to lie in one block but are
-// longer than that.
-std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
+// Of a product at the head of a kernel, whose loops are `loops` (product_loops). nullopt: the model knows none, as of
+// rows that have to lie in one block but are longer than that.
+std::optional<ProductTiles> gpu_product_tiles(const PrimitiveGraph& graph, const TilePlan& loops, int product,
                                               const targets::gpu::Machine& hardware, size_t choice);
+
+// Whether a kernel is expected to make a product of float32 clearly faster than PyTorch: tensor cores multiply its
+// parts (3xTF32), where PyTorch's threads multiply the numbers.
+bool multiplies_faster(const PrimitiveGraph& graph, const TilePlan& loops, int product,
+                       const targets::gpu::Machine& hardware);
 
 }  // namespace tilepilot::agent::builtin

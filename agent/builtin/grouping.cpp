@@ -19,7 +19,8 @@ bool is_pullable_view(const Primitive& p) {
 
 class Grouper {
  public:
-  explicit Grouper(const PrimitiveGraph& graph) : graph_(graph), users_(graph.users()) {
+  Grouper(const PrimitiveGraph& graph, const std::set<int>& apart)
+      : graph_(graph), apart_(apart), users_(graph.users()) {
     result_.group_of.assign(graph.nodes.size(), -1);
     for (auto [before, after] : graph.order) users_[static_cast<size_t>(before)].push_back(after);
   }
@@ -38,6 +39,7 @@ class Grouper {
 
  private:
   const PrimitiveGraph& graph_;
+  const std::set<int>& apart_;
   std::vector<std::vector<int>> users_;
   Grouping result_;
 
@@ -62,7 +64,8 @@ class Grouper {
       views.push_back(arg);
       arg = graph_.at(arg).args[0];
     }
-    return computes(graph_.at(arg)) && group_of(arg) >= 0 ? arg : -1;
+    const bool open = computes(graph_.at(arg)) && group_of(arg) >= 0 && !ends_product(graph_, arg, apart_);
+    return open ? arg : -1;
   }
 
   void place(int id) {
@@ -202,6 +205,16 @@ std::vector<int> outside_users(const PrimitiveGraph& graph, const std::vector<in
   return {needed.begin(), needed.end()};
 }
 
-Grouping group_primitives(const PrimitiveGraph& graph) { return Grouper(graph).run(); }
+Grouping group_primitives(const PrimitiveGraph& graph, const std::set<int>& apart) {
+  return Grouper(graph, apart).run();
+}
+
+bool ends_product(const PrimitiveGraph& graph, int id, const std::set<int>& nodes) {
+  const Primitive& p = graph.at(id);
+  if (p.kind != Primitive::Kind::map || nodes.count(p.origin) == 0) return false;
+  return std::any_of(p.args.begin(), p.args.end(), [&](int arg) {
+    return graph.at(arg).kind == Primitive::Kind::product && graph.at(arg).origin == p.origin;
+  });
+}
 
 }  // namespace tilepilot::agent::builtin

@@ -2,6 +2,7 @@
 // axes; a value that others need leaves through memory.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "agent/builtin/import/axes.h"
@@ -21,8 +22,11 @@ struct Grouping {
   std::vector<int> group_of;  // primitive -> group; -1: none
 };
 
-// Greedy, in graph order: each map or reduction joins the groups that feed it, as long as the result is legal.
-Grouping group_primitives(const PrimitiveGraph& graph);
+// Greedy, in graph order: each map or reduction joins the groups that feed it, as long as the result is legal. The
+// products of the graph nodes `apart` end their groups: nothing joins the map behind one, a bias or a copy.
+Grouping group_primitives(const PrimitiveGraph& graph, const std::set<int>& apart = {});
+// The map behind the product of one of these nodes.
+bool ends_product(const PrimitiveGraph& graph, int id, const std::set<int>& nodes);
 
 // Members that something outside of the set needs, or the graph's results; never views.
 std::vector<int> outside_users(const PrimitiveGraph& graph, const std::vector<int>& members);

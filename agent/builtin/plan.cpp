@@ -24,12 +24,17 @@ int64_t elements(const PrimitiveGraph& graph, const Group& group) {
 
 // Only copies of products (PlanOptions::lone_products): as a kernel of its own, without the product, it does nothing.
 bool only_copies_products(const PrimitiveGraph& graph, const Group& group) {
+  return std::all_of(group.members.begin(), group.members.end(),
+                     [&](int id) { return graph.at(id).kind == Primitive::Kind::view || graph.copies_product(id); });
+}
+
+// Nothing but a bias and a copy follow the product.
+bool is_bare(const PrimitiveGraph& graph, const Group& group) {
+  int additions = 0;
   return std::all_of(group.members.begin(), group.members.end(), [&](int id) {
     const Primitive& p = graph.at(id);
     if (p.kind == Primitive::Kind::view) return true;
-    if (p.kind != Primitive::Kind::map || p.op != ScalarOp::cast) return false;
-    const Primitive& copied = graph.at(p.args[0]);
-    return copied.kind == Primitive::Kind::product && copied.dtype == p.dtype;
+    return p.kind == Primitive::Kind::map && (p.op == ScalarOp::cast || (p.op == ScalarOp::add && ++additions == 1));
   });
 }
 
@@ -46,7 +51,8 @@ std::set<int> lone_biases(const PrimitiveGraph& graph, const Group& group, const
     const Primitive& bias = graph.at(group.axes.leaves.at(p.args[1]).base);
     if (product.kind != Primitive::Kind::product || bias.kind != Primitive::Kind::source || bias.shape.size() != 1)
       return {};
-    if (options.bias_only && graph.at(product.args[0]).shape.back() <= options.deepest_product) return {};
+    const bool in_kernels = options.bias_only || (options.float32_products && product.dtype == "float32");
+    if (in_kernels && graph.at(product.args[0]).shape.back() <= options.deepest_product) return {};
     products.insert(product.origin);
   }
   return products;
@@ -57,17 +63,20 @@ class Planner {
   Planner(const eval::Reference& reference, const PlanOptions& options) : reference_(reference), options_(options) {}
 
   Result<Plan> run() {
-    std::set<int> calls = options_.calls, lerps;
+    std::set<int> calls = options_.calls, lerps, apart, tried;
     for (;;) {
       plan_ = {};
       plan_.constants = read_constants(reference_);
-      ImportOptions import{calls, lerps, options_.lone_products, plan_.constants, reference_.model_source};
+      using Lone = ImportOptions::Lone;
+      const Lone lone = options_.lone_products ? Lone::all : options_.float32_products ? Lone::float32 : Lone::none;
+      ImportOptions import{calls, lerps, lone, plan_.constants, reference_.model_source};
       plan_.graph = simplify(TRY(import_graph(reference_.forward, import)));
-      Grouping grouping = group_primitives(plan_.graph);
+      Grouping grouping = group_primitives(plan_.graph, apart);
       const size_t before = calls.size(), lerps_before = lerps.size();
       for (auto& group : grouping.groups) calls.merge(lone_biases(plan_.graph, group, options_));
       if (calls.size() > before) continue;
       write_kernels(grouping);
+      if (leave_in_vain(apart) || set_apart(apart, tried)) continue;
       lerps.merge(left_updates());
       if (lerps.size() > lerps_before) continue;
       calls.merge(left_whole());
@@ -79,6 +88,36 @@ class Planner {
   const eval::Reference& reference_;
   const PlanOptions& options_;
   Plan plan_;
+
+  // Products of float32 whose kernel does more than they take at their head: a kernel of their own may be worth it.
+  // True: there are some that were not tried.
+  bool set_apart(std::set<int>& apart, std::set<int>& tried) const {
+    const size_t before = tried.size();
+    if (!options_.float32_products) return false;
+    for (size_t id = 0; id < plan_.graph.nodes.size(); ++id) {
+      const int origin = plan_.graph.nodes[id].origin;
+      if (plan_.kernel_of[id] < 0 || !ends_product(plan_.graph, static_cast<int>(id), {origin})) continue;
+      const int product = product_of(id);
+      if (plan_.graph.at(product).dtype != "float32" || plan_.kernel_of[static_cast<size_t>(product)] >= 0) continue;
+      if (tried.insert(origin).second) apart.insert(origin);
+    }
+    return tried.size() > before;
+  }
+
+  // True: some products apart have no kernel.
+  bool leave_in_vain(std::set<int>& apart) const {
+    const size_t before = apart.size();
+    for (size_t id = 0; id < plan_.graph.nodes.size(); ++id)
+      if (plan_.graph.nodes[id].kind == Primitive::Kind::product && plan_.kernel_of[id] < 0)
+        apart.erase(plan_.graph.nodes[id].origin);
+    return apart.size() < before;
+  }
+
+  int product_of(size_t id) const {
+    const auto& args = plan_.graph.nodes[id].args;
+    return *std::find_if(args.begin(), args.end(),
+                         [&](int arg) { return plan_.graph.at(arg).kind == Primitive::Kind::product; });
+  }
 
   // Nodes that are several operators here and of which no kernel computes any: PyTorch has one for each.
   std::set<int> left_whole() const {
@@ -171,7 +210,7 @@ class Planner {
     };
     int product = -1;
     auto text = with_product(group, facts, product);
-    if (!text && only_copies_products(plan_.graph, group)) return;
+    if (!text && (only_copies_products(plan_.graph, group) || !lone_biases(plan_.graph, group, {}).empty())) return;
     if (!text) {
       TilePlan tiles = plan_tiles(plan_.graph, group, options_.tiles);
       const int64_t bytes = kUsualBytes * elements(plan_.graph, group);
@@ -182,6 +221,7 @@ class Planner {
     std::string name = kernel_name(reference_, plan_.graph, group);
     if (product >= 0) {
       group.members.push_back(product);
+      plan_.has_products = true;
       name = "matmul_" + name;
     }
     for (int id : group.members)
@@ -191,16 +231,27 @@ class Planner {
     plan_.kernels.push_back({std::move(group), std::move(*text), std::move(name)});
   }
 
+  // Short sums of float32 are exact to the last bits in PyTorch, and less so by 3xTF32. What is reduced next, as by
+  // softmax, may show that.
+  bool is_too_exact(const Group& group, int product, int64_t depth) const {
+    constexpr int64_t kShort = 256;
+    const bool in_parts = options_.tiles.gpu && plan_.graph.at(product).dtype == "float32";
+    return in_parts && depth < kShort && group.has_reduction();
+  }
+
   std::optional<KernelText> with_product(const Group& group, const TensorFacts& facts, int& product) {
     int candidate = fusable_product(plan_.graph, group, facts);
     if (candidate < 0) return std::nullopt;
     int64_t depth = product_depth(plan_.graph, candidate);
+    if (is_too_exact(group, candidate, depth)) return std::nullopt;
+    auto tiles = product_loops(plan_.graph, group, candidate);
+    if (!tiles) return std::nullopt;
     std::optional<ProductTiles> sizes = options_.product_tiles;
     if (options_.tiles.gpu)
-      sizes = gpu_product_tiles(plan_.graph, group, candidate, *options_.tiles.gpu, options_.tiles.choice);
-    if (!sizes) return std::nullopt;
-    auto tiles = plan_product_tiles(plan_.graph, group, candidate, *sizes);
-    if (!tiles) return std::nullopt;
+      sizes = gpu_product_tiles(plan_.graph, *tiles, candidate, *options_.tiles.gpu, options_.tiles.choice);
+    const bool must_gain = options_.float32_products && !options_.bias_only && is_bare(plan_.graph, group);
+    if (must_gain && !multiplies_faster(plan_.graph, *tiles, candidate, *options_.tiles.gpu)) return std::nullopt;
+    if (!sizes || !set_product_tiles(*tiles, *sizes)) return std::nullopt;
     auto text = write_kernel({plan_.graph, group, *tiles, facts, candidate, *sizes});
     if (!text) return std::nullopt;
     if (depth > options_.deepest_product) {

@@ -11,8 +11,10 @@ struct PlanOptions {
   ProductTiles product_tiles;  // of a processor
   // Products up to this inner length are computed by kernels, deeper ones by PyTorch.
   int64_t deepest_product = 0;
-  bool bias_only = false;          // also those that only a bias follows
-  bool lone_products = false;      // also those that nothing follows
+  bool bias_only = false;      // also those that only a bias follows
+  bool lone_products = false;  // also those that nothing follows
+  // Of float32 also those that little follows, if the model of the GPU expects them to be faster than PyTorch's.
+  bool float32_products = false;
   std::set<int> calls;             // graph nodes left to PyTorch
   int64_t smallest_kernel = 4096;  // elements touched below which PyTorch's own calls are as good
 };
@@ -29,7 +31,8 @@ struct Plan {
   std::vector<PlannedKernel> kernels;
   std::vector<int> kernel_of;  // primitive -> kernel that computes it; -1: none
   int64_t shallowest_product =
-      0;  // inner length of a product that a kernel could finish but does not; 0: there is none
+      0;                      // inner length of a product that a kernel could finish but does not; 0: there is none
+  bool has_products = false;  // in kernels
 };
 
 Result<Plan> make_plan(const eval::Reference& reference, const PlanOptions& options);

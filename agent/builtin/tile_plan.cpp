@@ -119,7 +119,8 @@ class TilePlanner {
     int64_t left = 1;  // elements of the atoms from here on
     for (auto& [atom, extent] : group_.axes.extents) left *= extent;
     for (int atom : ordered_atoms()) {
-      bool joins = !plan_.loops.empty() && left != sizes_.last_axis && merges(plan_.loops.back().atoms.back(), atom);
+      const bool cut = std::count(sizes_.cuts.begin(), sizes_.cuts.end(), left) > 0;
+      bool joins = !plan_.loops.empty() && !cut && merges(plan_.loops.back().atoms.back(), atom);
       left /= group_.axes.extents.at(atom);
       if (!joins) plan_.loops.push_back({.reduced = reduced(atom)});
       plan_.loops.back().atoms.push_back(atom);

@@ -21,11 +21,11 @@ struct LoopAxis {
 };
 
 struct TileSizes {
-  int64_t elements = 8192;       // of a tile
-  int64_t longest_row = 16384;   // a row that is reduced is held whole up to this length
-  int64_t longest_line = 16384;  // of a tile in which nothing is reduced
-  int64_t enough_blocks = 16;    // to keep the machine busy
-  int64_t last_axis = 0;         // if set, the last loop has this extent: it does not merge with what is before
+  int64_t elements = 8192;                        // of a tile
+  int64_t longest_row = 16384;                    // a row that is reduced is held whole up to this length
+  int64_t longest_line = 16384;                   // of a tile in which nothing is reduced
+  int64_t enough_blocks = 16;                     // to keep the machine busy
+  Shape cuts = {};                                // elements of the loops after a place where loops do not merge
   std::optional<targets::gpu::Machine> gpu = {};  // whose model says the sizes, instead of the numbers above
   size_t choice = 0;                              // of the model's ranking; 0: the best
 };

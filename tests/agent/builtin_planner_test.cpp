@@ -440,7 +440,8 @@ TEST_F(Tiles, OfAGpuLeaveLongSumsOfFewResults) {
     const int product = build.product(matrix({m, k}), matrix({n, k}), {m, n});
     graph.outputs = {build.map(ScalarOp::tanh, {product})};
     const Group group = group_primitives(graph).groups.at(0);
-    return gpu_product_tiles(graph, group, product, *gpu_of("cuda:sm_90a"), 0).has_value();
+    const auto loops = product_loops(graph, group, product);
+    return gpu_product_tiles(graph, *loops, product, *gpu_of("cuda:sm_90a"), 0).has_value();
   };
   EXPECT_TRUE(has_tiles(4096, 4096, 4096));
   EXPECT_TRUE(has_tiles(256, 4096, 4096));

@@ -266,6 +266,17 @@ TEST_F(CommandLine, CheckLongNormsForAGpuInTheEmulator) {
   EXPECT_THAT(result.out, HasSubstr("verified")) << all(result);
 }
 
+// Batches, transposed operands, heads between them, vectors.
+TEST_F(CommandLine, CheckProductsOfAllKinds) {
+  const std::string folder = TILEPILOT_SOURCE_DIR;
+  for (auto [program, target] : {std::pair("products.gpu.py", "emulate:sm_90a"), {"products.products.py", "cpu"}}) {
+    auto result = tilepilot({"check", folder + "/tests/agent/golden/" + program, "--reference", model("products"),
+                             "--target", target, "--trials", "1"});
+    EXPECT_EQ(result.exit_code, 0) << all(result);
+    EXPECT_THAT(result.out, ::testing::StartsWith("verified")) << all(result);
+  }
+}
+
 TEST_F(CommandLine, FailCheckWithoutAGpuSaysWhatIsMissing) {
   auto result = check("good_matmul", {"--target", "cuda:sm_90a"});
   if (result.exit_code == 0) {

@@ -239,7 +239,10 @@ class Import {
 
   int finished(int id) {
     Primitive copy = primitives_.at(id);
-    if (!options_.lone_products || copy.kind != Primitive::Kind::product) return id;
+    using Lone = ImportOptions::Lone;
+    const bool wanted =
+        options_.lone_products == Lone::all || (options_.lone_products == Lone::float32 && copy.dtype == "float32");
+    if (!wanted || copy.kind != Primitive::Kind::product) return id;
     copy.kind = Primitive::Kind::map;
     copy.op = ScalarOp::cast;
     copy.args = {id};
@@ -374,6 +377,12 @@ int NodeImport::operand(size_t index) const {
   if (auto* id = argument.value_id()) return primitives_.value_of[static_cast<size_t>(*id)];
   bool integral = std::holds_alternative<int64_t>(argument.data) || std::holds_alternative<bool>(argument.data);
   return build.constant(number(index, 0), integral ? "int64" : "float32");
+}
+
+int NodeImport::element(size_t index, size_t place) const {
+  const auto* list = std::get_if<eval::GraphList>(&node_.args[index].data);
+  const int* id = list && place < list->size() ? (*list)[place].value_id() : nullptr;
+  return id ? primitives_.value_of[static_cast<size_t>(*id)] : -1;
 }
 
 namespace {

@@ -13,9 +13,10 @@
 namespace tilepilot::agent::builtin {
 
 struct ImportOptions {
-  std::set<int> calls;         // graph nodes that must stay calls of their operator
-  std::set<int> lerps;         // graph nodes whose running statistics PyTorch updates, not a kernel
-  bool lone_products = false;  // a product's result is copied, so that there is something to finish it with
+  std::set<int> calls;  // graph nodes that must stay calls of their operator
+  std::set<int> lerps;  // graph nodes whose running statistics PyTorch updates, not a kernel
+  // A product's result is copied, so that there is something to finish it with.
+  enum class Lone { none, float32, all } lone_products = Lone::none;
   std::map<int, std::vector<double>> constants = {};  // values of constant tensors that are known
   std::string_view model_source = {};                 // for the spans of errors
 };
@@ -40,6 +41,8 @@ class NodeImport {
   bool is_tensor(size_t index) const;
   // A tensor, or a number as a constant.
   int operand(size_t index) const;
+  // A tensor of a list; -1: it is none.
+  int element(size_t index, size_t place) const;
   const Primitive& at(int id) const { return build.at(id); }
   const Shape& shape(int id) const { return build.at(id).shape; }
   double number(size_t index, double otherwise) const;

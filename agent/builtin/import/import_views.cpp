@@ -81,6 +81,9 @@ Results dropout(NodeImport& in) {
 void add_views(HandlerTable& table) {
   for (const char* name : {"alias", "detach", "contiguous", "lift_fresh_copy", "positive"})
     table[std::string("aten::") + name] = identity;
+  table["aten::clone"] = [](NodeImport& in) {
+    return is_contiguous(in.result().shape, in.result().strides) ? identity(in) : Results{};
+  };
   for (const char* name :
        {"view", "reshape", "flatten", "unflatten", "unsqueeze", "squeeze", "view_as", "_unsafe_view"})
     table[std::string("aten::") + name] = reshaped;

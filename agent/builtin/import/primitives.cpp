@@ -10,6 +10,12 @@ namespace tilepilot::agent::builtin {
 
 bool is_float(const std::string& dtype) { return dtype.find("float") != std::string::npos; }
 
+bool PrimitiveGraph::copies_product(int id) const {
+  const Primitive& p = at(id);
+  if (p.kind != Primitive::Kind::map || p.op != ScalarOp::cast) return false;
+  return at(p.args[0]).kind == Primitive::Kind::product && at(p.args[0]).dtype == p.dtype;
+}
+
 int PrimitiveGraph::behind_views(int id) const {
   while (at(id).kind == Primitive::Kind::view) id = at(id).args[0];
   return id;

@@ -61,6 +61,8 @@ struct PrimitiveGraph {
   std::vector<std::vector<int>> users() const;
   // What views look at in the end; other primitives are themselves.
   int behind_views(int id) const;
+  // A product's own values (ImportOptions::lone_products).
+  bool copies_product(int id) const;
   // Removes what no output and no effect needs; ids change.
   void drop_dead();
 };

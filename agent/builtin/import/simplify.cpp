@@ -70,6 +70,7 @@ class Rewrite {
       else
         args.push_back(inner ? slice(operand, own, length) : build_.slice(renumbered(operand), own, length));
     }
+    build_.set_origin(p.origin);  // a piece of what that operator computes
     if (p.op == ScalarOp::cast) return build_.cast(args[0], p.dtype);
     return build_.map(p.op, args, p.hint);
   }

@@ -263,7 +263,9 @@ class ForwardWriter {
 
   std::vector<int> operands(int id) const {
     int kernel = kernel_of(id);
-    if (kernel < 0) return graph_.at(id).args;
+    const Primitive& p = graph_.at(id);
+    if (kernel < 0 && p.kind == Kind::product) return {p.args[0], right_operand(graph_, p)};
+    if (kernel < 0) return p.args;
     std::vector<int> bases;
     for (auto& argument : plan_.kernels[static_cast<size_t>(kernel)].text.arguments) bases.push_back(argument.base);
     return bases;

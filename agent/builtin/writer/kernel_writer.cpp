@@ -86,11 +86,11 @@ class KernelWriter {
   }
 
   bool write_product() {
-    prologue_ =
-        ProductPrologue::make(graph_, request_.product, request_.product_tiles, request_.facts, signature_, pool_);
+    prologue_ = ProductPrologue::make(graph_, tiles_, request_.product, request_.product_tiles, request_.facts,
+                                      signature_, pool_);
     if (!prologue_) return false;
     allocations_ = prologue_->allocations(tiles_, indices_);
-    lines_ = prologue_->lines(tiles_, indices_);
+    lines_ = prologue_->lines(indices_);
     for (auto& [id, leaf] : group_.axes.leaves) {
       if (leaf.base != request_.product) continue;
       expressions_.name(id, tile_element(prologue_->tile()));

@@ -46,7 +46,9 @@ bool is_plain(const std::string& name) {
 
 std::vector<int> origins_of(const PrimitiveGraph& graph, const Group& group) {
   std::set<int> origins;
-  for (int id : group.members) origins.insert(graph.at(id).origin);
+  for (int id : group.members)
+    if (!graph.copies_product(id)) origins.insert(graph.at(id).origin);
+  if (origins.empty()) origins.insert(graph.at(group.outputs.front()).origin);
   return {origins.begin(), origins.end()};
 }
 

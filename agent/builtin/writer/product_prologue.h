@@ -17,38 +17,54 @@ struct ProductTiles {
   bool full_precision = false;  // asks the compiler for it, where the target has products that are less
 };
 
-// The product that `group` may finish: a two-dimensional one that only the group reads, each element in its own place.
-// -1: none.
+// The product that `group` may finish: one that only the group reads, each element in its own place. -1: none.
 int fusable_product(const PrimitiveGraph& graph, const Group& group, const TensorFacts& facts);
 // The length of the sums in a product.
 int64_t product_depth(const PrimitiveGraph& graph, int product);
 
-// The group's tiles as tiles of the product. nullopt: its loops are not the product's rows and columns, or a row that
-// is reduced does not fit a tile.
-std::optional<TilePlan> plan_product_tiles(const PrimitiveGraph& graph, const Group& group, int product,
-                                           const ProductTiles& sizes);
+// The group's loops as those of the product: the last two are its rows and columns (`row` and `column` of the plan),
+// all before them its batches. nullopt: they are others.
+std::optional<TilePlan> product_loops(const PrimitiveGraph& graph, const Group& group, int product);
+// False: a row that is reduced does not fit a tile.
+bool set_product_tiles(TilePlan& loops, const ProductTiles& sizes);
+
+// An operand in memory, in terms of the kernel's loops.
+struct ProductOperand {
+  std::string tensor;  // the parameter's name
+  TensorAccess access;
+  int own = 0;               // the loop along the tile's axis that is not summed
+  int summed = 0;            // the other, which is no loop of the plan: as one behind its last
+  bool depth_first = false;  // [K, rows] in memory and in the tile, else [rows, K]
+};
+// nullopt: its strides fit no declared shape, or its rows are not side by side along either axis.
+std::optional<ProductOperand> describe_operand(const PrimitiveGraph& graph, const TilePlan& loops, int product,
+                                               int operand);
 
 class ProductPrologue {
  public:
-  // Adds the operands to the front of the signature. nullopt: an operand is not a plain matrix in memory.
-  static std::optional<ProductPrologue> make(const PrimitiveGraph& graph, int product, const ProductTiles& sizes,
-                                             const TensorFacts& facts, KernelSignature& signature, NamePool& pool);
+  // Adds the operands to the front of the signature. nullopt: of an operand that describe_operand refuses, or whose
+  // sums end inside a block, with other elements behind them.
+  static std::optional<ProductPrologue> make(const PrimitiveGraph& graph, const TilePlan& tiles, int product,
+                                             const ProductTiles& sizes, const TensorFacts& facts,
+                                             KernelSignature& signature, NamePool& pool);
 
   const std::string& tile() const { return tile_; }
   std::vector<std::string> allocations(const TilePlan& tiles, const LoopIndices& indices) const;
-  std::vector<std::string> lines(const TilePlan& tiles, const LoopIndices& indices) const;
+  std::vector<std::string> lines(const LoopIndices& indices) const;
   // The factory's parameter for the block of the inner length, or empty if it is taken whole.
   std::string block_parameter() const;
   int64_t depth() const { return depth_; }
 
  private:
-  std::string a_, b_, tile_;
-  bool b_in_rows_ = false;  // b is [K, N] in memory, else [N, K]
+  ProductOperand a_, b_;
+  std::string tile_;
   int64_t depth_ = 0, depth_block_ = 0, stages_ = 2;
   bool full_precision_ = false;
 
   bool steps() const { return depth_block_ != depth_; }
   std::string depth_text() const { return steps() ? "block_K" : "K"; }
+  std::string tile_shape(const ProductOperand& operand, const LoopIndices& indices) const;
+  std::string copy(const ProductOperand& operand, const LoopIndices& indices) const;
 };
 
 }  // namespace tilepilot::agent::builtin

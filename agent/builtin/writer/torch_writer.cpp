@@ -170,9 +170,9 @@ bool swaps_last_two(const Primitive& p) {
 }
 
 std::string write_product(const PrimitiveGraph& graph, const Primitive& p, const OperandText& text) {
-  const Primitive& b = graph.at(p.args[1]);
-  if (swaps_last_two(b)) return fmt::format("torch.matmul({}, {})", text(p.args[0]), text(b.args[0]));
-  if (b.shape.size() == 2) return fmt::format("F.linear({}, {})", text(p.args[0]), text(p.args[1]));
+  const int right = right_operand(graph, p);
+  if (right != p.args[1]) return fmt::format("torch.matmul({}, {})", text(p.args[0]), text(right));
+  if (graph.at(right).shape.size() == 2) return fmt::format("F.linear({}, {})", text(p.args[0]), text(p.args[1]));
   return fmt::format("torch.matmul({}, {}.transpose(-2, -1))", text(p.args[0]), text(p.args[1]));
 }
 
@@ -211,6 +211,11 @@ std::string write_reduction(const Primitive& p, const std::string& x) {
 }
 
 }  // namespace
+
+int right_operand(const PrimitiveGraph& graph, const Primitive& product) {
+  const Primitive& b = graph.at(product.args[1]);
+  return swaps_last_two(b) ? b.args[0] : product.args[1];
+}
 
 std::string write_primitive(const PrimitiveGraph& graph, int id, const OperandText& text) {
   const Primitive& p = graph.at(id);

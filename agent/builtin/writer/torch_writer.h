@@ -20,6 +20,8 @@ std::string write_plain(const eval::GraphArgument& argument);
 // `device`: what stands for the device that the graph was exported on, since the program may run on another one.
 std::string write_call(const eval::GraphNode& node, const Primitive& call, const OperandText& text,
                        const std::string& device);
+// The right operand of a product as its expression names it: [N, K], or [K, N] before a transpose that it leaves away.
+int right_operand(const PrimitiveGraph& graph, const Primitive& product);
 // A map, reduction, view or product as one PyTorch expression.
 std::string write_primitive(const PrimitiveGraph& graph, int id, const OperandText& text);
 // "(4, 512)", "(4,)", "()".

@@ -5,7 +5,7 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def matmul_bias(M, N, K, block_M=64, block_N=32, block_K=32, dtype="float32"):
+def matmul_bias(M, N, K, block_M=128, block_N=32, block_K=32, dtype="float32"):
     @T.prim_func
     def matmul_bias_kernel(
         x: T.Tensor((M, K), dtype),
@@ -13,7 +13,7 @@ def matmul_bias(M, N, K, block_M=64, block_N=32, block_K=32, dtype="float32"):
         bias: T.Tensor((N,), dtype),
         out: T.Tensor((M, N), dtype),
     ):
-        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=256) as (bx, by):
             x_tile = T.alloc_shared((block_M, block_K), dtype)
             weight_tile = T.alloc_shared((block_N, block_K), dtype)
             product = T.alloc_fragment((block_M, block_N), "float32")

@@ -1,53 +1,40 @@
 import torch
 import torch.nn as nn
+import torch.nn.functional as F
 import tilelang
 import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-1])
-def matmul_bias(M, N, K, block_M=128, block_K=128, dtype="float32"):
+def matmul_masked_fill_softmax(B, C, M, N, K, block_M=64, dtype="float32"):
     @T.prim_func
-    def matmul_bias_kernel(
-        x: T.Tensor((M, K), dtype),
-        weight: T.Tensor((N, K), dtype),
-        bias: T.Tensor((N,), dtype),
-        out: T.Tensor((M, N), dtype),
+    def matmul_masked_fill_softmax_kernel(
+        x: T.Tensor((B, M, C, K), dtype),
+        x_2: T.Tensor((B, N, C, K), dtype),
+        mask: T.Tensor((M, N), dtype),
+        out: T.Tensor((B, C, M, N), dtype),
     ):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
-            x_tile = T.alloc_shared((block_M, block_K), dtype)
-            weight_tile = T.alloc_shared((N, block_K), dtype)
+        with T.Kernel(T.ceildiv(M, block_M), C, B, threads=128) as (bx, by, bz):
+            x_tile = T.alloc_shared((block_M, K), dtype)
+            x_2_tile = T.alloc_shared((N, K), dtype)
             product = T.alloc_fragment((block_M, N), "float32")
-            T.clear(product)
-            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
-                T.copy(x[bx * block_M, k * block_K], x_tile)
-                T.copy(weight[0, k * block_K], weight_tile)
-                T.gemm(x_tile, weight_tile, product, transpose_B=True)
-            for i, j in T.Parallel(block_M, N):
-                out[bx * block_M + i, j] = product[i, j] + bias[j]
-
-    return matmul_bias_kernel
-
-
-@tilelang.jit
-def masked_fill_softmax(B, M, N, block_M=8, dtype="float32"):
-    @T.prim_func
-    def masked_fill_softmax_kernel(x: T.Tensor((B, M, N), dtype), mask: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), B, threads=128) as (bx, by):
             highest = T.alloc_fragment((block_M,), dtype)
-            tile = T.alloc_fragment((block_M, N), dtype)
             total = T.alloc_fragment((block_M,), dtype)
+            T.clear(product)
+            T.copy(x[bz, bx * block_M : bx * block_M + block_M, by, :K], x_tile)
+            T.copy(x_2[bz, :N, by, :K], x_2_tile)
+            T.gemm(x_tile, x_2_tile, product, transpose_B=True)
             for i, j in T.Parallel(block_M, N):
                 eq = mask[bx * block_M + i, j] == 0.0
-                div = x[by, bx * block_M + i, j] / 8.0
-                tile[i, j] = T.if_then_else(eq, -T.infinity("float32"), div)
-            T.reduce_max(tile, highest, dim=1)
+                product[i, j] = T.if_then_else(eq, -T.infinity("float32"), product[i, j] / 8.0)
+            T.reduce_max(product, highest, dim=1)
             for i, j in T.Parallel(block_M, N):
-                tile[i, j] = T.exp(tile[i, j] - highest[i])
-            T.reduce_sum(tile, total, dim=1)
+                product[i, j] = T.exp(product[i, j] - highest[i])
+            T.reduce_sum(product, total, dim=1)
             for i, j in T.Parallel(block_M, N):
-                x[by, bx * block_M + i, j] = tile[i, j] / total[i]
+                out[bz, by, bx * block_M + i, j] = product[i, j] / total[i]
 
-    return masked_fill_softmax_kernel
+    return matmul_masked_fill_softmax_kernel
 
 
 class ModelNew(nn.Module):
@@ -58,13 +45,11 @@ class ModelNew(nn.Module):
         self.key = nn.Linear(dim, dim)
         self.value = nn.Linear(dim, dim)
         self.register_buffer("mask", torch.tril(torch.ones(length, length)).view(1, 1, length, length))
-        self.matmul_bias = matmul_bias(2048, 256, 256)
-        self.masked_fill_softmax = masked_fill_softmax(16, 512, 512)
+        self.matmul_masked_fill_softmax = matmul_masked_fill_softmax(4, 4, 512, 512, 64)
 
     def forward(self, x):
-        y = self.matmul_bias(x.view(2048, 256), self.query.weight, self.query.bias)
-        y_2 = self.matmul_bias(x.view(2048, 256), self.key.weight, self.key.bias)
-        x = self.matmul_bias(x.view(2048, 256), self.value.weight, self.value.bias)
-        y = torch.matmul(y.view(4, 512, 4, 64).transpose(1, 2), y_2.view(4, 512, 4, 64).transpose(1, 2).transpose(2, 3))
-        self.masked_fill_softmax(y.view(16, 512, 512), self.mask.view(512, 512))
-        return torch.matmul(y, x.view(4, 512, 4, 64).transpose(1, 2)).transpose(1, 2).reshape(4, 512, 256)
+        query = F.linear(x, self.query.weight, self.query.bias)
+        key = F.linear(x, self.key.weight, self.key.bias)
+        value = F.linear(x, self.value.weight, self.value.bias)
+        query = self.matmul_masked_fill_softmax(query.view(4, 512, 4, 64), key.view(4, 512, 4, 64), self.mask.view(512, 512))
+        return torch.matmul(query, value.view(4, 512, 4, 64).transpose(1, 2)).transpose(1, 2).reshape(4, 512, 256)

@@ -6,9 +6,9 @@ import tilelang.language as T
 
 
 @tilelang.jit(out_idx=[-2, -1])
-def sigmoid_tanh(M, N, block_M=32, dtype="float32"):
+def bias_sigmoid_tanh(M, N, block_M=32, dtype="float32"):
     @T.prim_func
-    def sigmoid_tanh_kernel(
+    def bias_sigmoid_tanh_kernel(
         x: T.Tensor((M, 4 * N), dtype),
         bias: T.Tensor((4 * N,), dtype),
         x_2: T.Tensor((M, 4 * N), dtype),
@@ -27,7 +27,7 @@ def sigmoid_tanh(M, N, block_M=32, dtype="float32"):
                 out[bx * block_M + i, j] = add_2
                 out_2[bx * block_M + i, j] = T.sigmoid(add_3) * T.tanh(add_2)
 
-    return sigmoid_tanh_kernel
+    return bias_sigmoid_tanh_kernel
 
 
 class ModelNew(nn.Module):
@@ -35,10 +35,10 @@ class ModelNew(nn.Module):
         super().__init__()
         self.input_map = nn.Linear(input_size, 4 * hidden_size)
         self.hidden_map = nn.Linear(hidden_size, 4 * hidden_size, bias=False)
-        self.sigmoid_tanh = sigmoid_tanh(4096, 256)
+        self.bias_sigmoid_tanh = bias_sigmoid_tanh(4096, 256)
 
     def forward(self, x, h, c):
         input_map = F.linear(x, self.input_map.weight)
         hidden_map = F.linear(h, self.hidden_map.weight)
-        input_map, hidden_map = self.sigmoid_tanh(input_map, self.input_map.bias, hidden_map, c)
+        input_map, hidden_map = self.bias_sigmoid_tanh(input_map, self.input_map.bias, hidden_map, c)
         return hidden_map, input_map

@@ -56,66 +56,99 @@ def mul_softmax(M, N, block_M=16, dtype="float32"):
     return mul_softmax_kernel
 
 
-@tilelang.jit(out_idx=[-1])
-def bias_add_layer_norm(M, N, block_M=8, dtype="float32"):
+@tilelang.jit(out_idx=[-2, -1])
+def matmul_bias_add_layer_norm(M, N, K, block_M=16, block_K=32, dtype="float32"):
     @T.prim_func
-    def bias_add_layer_norm_kernel(
-        x: T.Tensor((M, N), dtype),
+    def matmul_bias_add_layer_norm_kernel(
+        x_2: T.Tensor((M, K), dtype),
+        weight_2: T.Tensor((N, K), dtype),
         bias: T.Tensor((N,), dtype),
-        x_2: T.Tensor((M, N), dtype),
+        x: T.Tensor((M, N), dtype),
         weight: T.Tensor((N,), dtype),
         bias_2: T.Tensor((N,), dtype),
         out: T.Tensor((M, N), dtype),
+        out_2: T.Tensor((M, N), dtype),
     ):
         with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
+            x_2_tile = T.alloc_shared((block_M, block_K), dtype)
+            weight_2_tile = T.alloc_shared((N, block_K), dtype)
+            product = T.alloc_fragment((block_M, N), "float32")
             mean = T.alloc_fragment((block_M,), dtype)
-            tile = T.alloc_fragment((block_M, N), dtype)
             variance = T.alloc_fragment((block_M,), dtype)
             squares = T.alloc_fragment((block_M, N), dtype)
             inv_std = T.alloc_fragment((block_M,), dtype)
+            T.clear(product)
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=3):
+                T.copy(x_2[bx * block_M, k * block_K], x_2_tile)
+                T.copy(weight_2[0, k * block_K], weight_2_tile)
+                T.gemm(x_2_tile, weight_2_tile, product, transpose_B=True, precision="fp32")
             for i, j in T.Parallel(block_M, N):
-                tile[i, j] = x_2[bx * block_M + i, j] + (x[bx * block_M + i, j] + bias[j])
-                out[bx * block_M + i, j] = tile[i, j]
-            T.reduce_sum(tile, mean, dim=1)
+                before = product[i, j]
+                product[i, j] = x[bx * block_M + i, j] + (before + bias[j])
+                out[bx * block_M + i, j] = product[i, j]
+            T.reduce_sum(product, mean, dim=1)
             for i in T.Parallel(block_M):
                 mean[i] = mean[i] / N
             for i, j in T.Parallel(block_M, N):
-                centered = tile[i, j] - mean[i]
+                centered = product[i, j] - mean[i]
                 squares[i, j] = centered * centered
             T.reduce_sum(squares, variance, dim=1)
             for i in T.Parallel(block_M):
                 inv_std[i] = T.rsqrt(variance[i] / N + 1e-05)
             for i, j in T.Parallel(block_M, N):
-                x[bx * block_M + i, j] = (tile[i, j] - mean[i]) * inv_std[i] * weight[j] + bias_2[j]
+                out_2[bx * block_M + i, j] = (product[i, j] - mean[i]) * inv_std[i] * weight[j] + bias_2[j]
 
-    return bias_add_layer_norm_kernel
+    return matmul_bias_add_layer_norm_kernel
 
 
-@tilelang.jit
-def bias_tanh(M, N, block_M=2, dtype="float32"):
+@tilelang.jit(out_idx=[-1])
+def matmul_bias_tanh(M, N, K, block_M=128, block_N=64, block_K=32, dtype="float32"):
     @T.prim_func
-    def bias_tanh_kernel(x: T.Tensor((M, N), dtype), bias: T.Tensor((N,), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=256) as bx:
-            for i, j in T.Parallel(block_M, N):
-                add = x[bx * block_M + i, j] + bias[j]
-                x[bx * block_M + i, j] = add * 0.5 * (T.tanh((add + add * add * add * 0.044715) * 0.7978845608028654) + 1.0)
-
-    return bias_tanh_kernel
-
-
-@tilelang.jit
-def bias_add(M, N, block_M=8, dtype="float32"):
-    @T.prim_func
-    def bias_add_kernel(
-        x: T.Tensor((M, N), dtype),
+    def matmul_bias_tanh_kernel(
+        x: T.Tensor((M, K), dtype),
+        weight: T.Tensor((N, K), dtype),
         bias: T.Tensor((N,), dtype),
-        x_2: T.Tensor((M, N), dtype),
+        out: T.Tensor((M, N), dtype),
     ):
-        with T.Kernel(T.ceildiv(M, block_M), threads=512) as bx:
-            for i, j in T.Parallel(block_M, N):
-                x[bx * block_M + i, j] = x_2[bx * block_M + i, j] + (x[bx * block_M + i, j] + bias[j])
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=256) as (bx, by):
+            x_tile = T.alloc_shared((block_M, block_K), dtype)
+            weight_tile = T.alloc_shared((block_N, block_K), dtype)
+            product = T.alloc_fragment((block_M, block_N), "float32")
+            T.clear(product)
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=3):
+                T.copy(x[by * block_M, k * block_K], x_tile)
+                T.copy(weight[bx * block_N, k * block_K], weight_tile)
+                T.gemm(x_tile, weight_tile, product, transpose_B=True, precision="fp32")
+            for i, j in T.Parallel(block_M, block_N):
+                add = product[i, j] + bias[bx * block_N + j]
+                out[by * block_M + i, bx * block_N + j] = add * 0.5 * (T.tanh((add + add * add * add * 0.044715) * 0.7978845608028654) + 1.0)
 
-    return bias_add_kernel
+    return matmul_bias_tanh_kernel
+
+
+@tilelang.jit(out_idx=[-1])
+def matmul_bias_add(M, N, K, block_M=32, block_N=32, block_K=32, dtype="float32"):
+    @T.prim_func
+    def matmul_bias_add_kernel(
+        x_2: T.Tensor((M, K), dtype),
+        weight: T.Tensor((N, K), dtype),
+        bias: T.Tensor((N,), dtype),
+        x: T.Tensor((M, N), dtype),
+        out: T.Tensor((M, N), dtype),
+    ):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
+            x_2_tile = T.alloc_shared((block_M, block_K), dtype)
+            weight_tile = T.alloc_shared((block_N, block_K), dtype)
+            product = T.alloc_fragment((block_M, block_N), "float32")
+            T.clear(product)
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=3):
+                T.copy(x_2[by * block_M, k * block_K], x_2_tile)
+                T.copy(weight[bx * block_N, k * block_K], weight_tile)
+                T.gemm(x_2_tile, weight_tile, product, transpose_B=True, precision="fp32")
+            for i, j in T.Parallel(block_M, block_N):
+                out[by * block_M + i, bx * block_N + j] = x[by * block_M + i, bx * block_N + j] + (product[i, j] + bias[bx * block_N + j])
+
+    return matmul_bias_add_kernel
 
 
 class NewGELU(nn.Module):
@@ -141,9 +174,9 @@ class ModelNew(nn.Module):
         )
         self.layer_norm = layer_norm(1024, 256)
         self.mul_softmax = mul_softmax(4096, 256)
-        self.bias_add_layer_norm = bias_add_layer_norm(1024, 256)
-        self.bias_tanh = bias_tanh(1024, 1024)
-        self.bias_add = bias_add(1024, 256)
+        self.matmul_bias_add_layer_norm = matmul_bias_add_layer_norm(1024, 256, 256)
+        self.matmul_bias_tanh = matmul_bias_tanh(1024, 1024, 256)
+        self.matmul_bias_add = matmul_bias_add(1024, 256, 1024)
 
     def forward(self, x):
         y = self.layer_norm(x.view(1024, 256), self.ln_1.weight, self.ln_1.bias)
@@ -151,10 +184,6 @@ class ModelNew(nn.Module):
         attention = torch.matmul(y.narrow(2, 0, 256).reshape(4, 256, 4, 64).transpose(1, 2), y.narrow(2, 256, 256).reshape(4, 256, 4, 64).transpose(1, 2).transpose(2, 3))
         self.mul_softmax(attention.view(4096, 256))
         attention = torch.matmul(attention, y.narrow(2, 512, 256).reshape(4, 256, 4, 64).transpose(1, 2))
-        attention = F.linear(attention.transpose(1, 2).reshape(4, 256, 256), self.attention.proj.weight)
-        x = self.bias_add_layer_norm(attention.view(1024, 256), self.attention.proj.bias, x.view(1024, 256), self.ln_2.weight, self.ln_2.bias)
-        attention = F.linear(attention, self.mlp.up.weight)
-        self.bias_tanh(attention.view(1024, 1024), self.mlp.up.bias)
-        attention = F.linear(attention, self.mlp.down.weight)
-        self.bias_add(attention.view(1024, 256), self.mlp.down.bias, x)
-        return attention
+        attention, x = self.matmul_bias_add_layer_norm(attention.transpose(1, 2).reshape(4, 256, 256).contiguous().view(1024, 256), self.attention.proj.weight, self.attention.proj.bias, x.view(1024, 256), self.ln_2.weight, self.ln_2.bias)
+        x = self.matmul_bias_tanh(x, self.mlp.up.weight, self.mlp.up.bias)
+        return self.matmul_bias_add(x, self.mlp.down.weight, self.mlp.down.bias, attention).view(4, 256, 256)

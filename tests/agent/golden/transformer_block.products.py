@@ -36,24 +36,34 @@ def layer_norm(M, N, block_M=16, dtype="float32"):
     return layer_norm_kernel
 
 
-@tilelang.jit
-def mul_softmax(M, N, block_M=16, dtype="float32"):
+@tilelang.jit(out_idx=[-1])
+def matmul_mul_softmax(B, C, M, N, K, block_M=128, dtype="float32"):
     @T.prim_func
-    def mul_softmax_kernel(x: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+    def matmul_mul_softmax_kernel(
+        x: T.Tensor((B, M, 3 * C, K), dtype),
+        x_2: T.Tensor((B, N, 3 * C, K), dtype),
+        out: T.Tensor((B, C, M, N), dtype),
+    ):
+        with T.Kernel(T.ceildiv(M, block_M), C, B, threads=128) as (bx, by, bz):
+            x_tile = T.alloc_shared((block_M, K), dtype)
+            x_2_tile = T.alloc_shared((N, K), dtype)
+            product = T.alloc_fragment((block_M, N), "float32")
             highest = T.alloc_fragment((block_M,), dtype)
-            tile = T.alloc_fragment((block_M, N), dtype)
             total = T.alloc_fragment((block_M,), dtype)
+            T.clear(product)
+            T.copy(x[bz, bx * block_M : bx * block_M + block_M, by, :K], x_tile)
+            T.copy(x_2[bz, :N, C + by, :K], x_2_tile)
+            T.gemm(x_tile, x_2_tile, product, transpose_B=True)
             for i, j in T.Parallel(block_M, N):
-                tile[i, j] = x[bx * block_M + i, j] * 0.125
-            T.reduce_max(tile, highest, dim=1)
+                product[i, j] = product[i, j] * 0.125
+            T.reduce_max(product, highest, dim=1)
             for i, j in T.Parallel(block_M, N):
-                tile[i, j] = T.exp(tile[i, j] - highest[i])
-            T.reduce_sum(tile, total, dim=1)
+                product[i, j] = T.exp(product[i, j] - highest[i])
+            T.reduce_sum(product, total, dim=1)
             for i, j in T.Parallel(block_M, N):
-                x[bx * block_M + i, j] = tile[i, j] / total[i]
+                out[bz, by, bx * block_M + i, j] = product[i, j] / total[i]
 
-    return mul_softmax_kernel
+    return matmul_mul_softmax_kernel
 
 
 @tilelang.jit(out_idx=[-2, -1])
@@ -173,7 +183,7 @@ class ModelNew(nn.Module):
             dict(up=nn.Linear(dim, 4 * dim), activation=NewGELU(), down=nn.Linear(4 * dim, dim))
         )
         self.layer_norm = layer_norm(1024, 256)
-        self.mul_softmax = mul_softmax(4096, 256)
+        self.matmul_mul_softmax = matmul_mul_softmax(4, 4, 256, 256, 64)
         self.matmul_bias_add_layer_norm = matmul_bias_add_layer_norm(1024, 256, 256)
         self.matmul_bias_tanh = matmul_bias_tanh(1024, 1024, 256)
         self.matmul_bias_add = matmul_bias_add(1024, 256, 1024)
@@ -181,9 +191,8 @@ class ModelNew(nn.Module):
     def forward(self, x):
         y = self.layer_norm(x.view(1024, 256), self.ln_1.weight, self.ln_1.bias)
         y = F.linear(y.view(4, 256, 256), self.attention.qkv.weight, self.attention.qkv.bias)
-        attention = torch.matmul(y.narrow(2, 0, 256).reshape(4, 256, 4, 64).transpose(1, 2), y.narrow(2, 256, 256).reshape(4, 256, 4, 64).transpose(1, 2).transpose(2, 3))
-        self.mul_softmax(attention.view(4096, 256))
-        attention = torch.matmul(attention, y.narrow(2, 512, 256).reshape(4, 256, 4, 64).transpose(1, 2))
-        attention, x = self.matmul_bias_add_layer_norm(attention.transpose(1, 2).reshape(4, 256, 256).contiguous().view(1024, 256), self.attention.proj.weight, self.attention.proj.bias, x.view(1024, 256), self.ln_2.weight, self.ln_2.bias)
+        y_2 = self.matmul_mul_softmax(y.view(4, 256, 12, 64), y.view(4, 256, 12, 64))
+        y_2 = torch.matmul(y_2, y.narrow(2, 512, 256).reshape(4, 256, 4, 64).transpose(1, 2))
+        y_2, x = self.matmul_bias_add_layer_norm(y_2.transpose(1, 2).reshape(4, 256, 256).contiguous().view(1024, 256), self.attention.proj.weight, self.attention.proj.bias, x.view(1024, 256), self.ln_2.weight, self.ln_2.bias)
         x = self.matmul_bias_tanh(x, self.mlp.up.weight, self.mlp.up.bias)
-        return self.matmul_bias_add(x, self.mlp.down.weight, self.mlp.down.bias, attention).view(4, 256, 256)
+        return self.matmul_bias_add(x, self.mlp.down.weight, self.mlp.down.bias, y_2).view(4, 256, 256)
