@@ -66,6 +66,8 @@ struct Query {
   // Entries whose structure is nearer than that (1 less the cosine) are left out, so that a benchmark does not read its
   // own answers; 0: none is.
   double exclude_near = 0;
+  // `choose_covering` leaves out entries whose program has more bytes: what repeats itself teaches little; 0: none.
+  size_t longest_source = 0;
 };
 
 struct Hit {

@@ -79,6 +79,7 @@ class Pool {
 
   void add(std::vector<Hit> hits) {
     for (Hit& hit : hits) {
+      if (query_.longest_source > 0 && hit.entry.source.size() > query_.longest_source) continue;
       Candidate& candidate = candidates_[hit.entry.id];
       if (candidate.hit.entry.id == hit.entry.id && candidate.hit.score >= hit.score) continue;
       candidate.covers.clear();

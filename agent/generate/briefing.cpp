@@ -27,6 +27,7 @@ Result<Briefing> brief(const eval::Reference& reference, const eval::Preflight& 
   query.count = options.retrieved;
   query.target = options.target;
   query.exclude_near = options.exclude_near;
+  query.longest_source = kLongestExample;
   // Programs that together show how to write what is in the model.
   auto chosen = TRY(retrieval::choose_covering(memory.corpus, query));
   Briefing briefing;

@@ -251,6 +251,16 @@ std::string instruction(const std::vector<Attempt>& history, const NextStep& ste
          "to gain, answer DONE and nothing else.\n";
 }
 
+// Of a base that is shown in part, what is to be changed is better written anew.
+std::string advice_on_length(const std::vector<Attempt>& history, const NextStep& step) {
+  if (!step.base || history[*step.base].candidate.source.size() <= kLongestProgram) return "";
+  return fmt::format(
+      "The base is long and shown in part (`ask: program {}` shows more). Write a whole file, with loops in kernels "
+      "for "
+      "what it repeats, rather than changes to it.\n",
+      *step.base + 1);
+}
+
 // Where the time of the base goes; in short, that of this attempt where it is another one.
 void add_profiles(std::vector<PromptPart>& parts, const std::vector<Attempt>& history, const NextStep& step,
                   size_t last, const ModelTimes& model) {
@@ -376,8 +386,8 @@ std::vector<PromptPart> feedback_prompt(const std::vector<Attempt>& history, con
   if (!ok && !facts.fixes.empty()) parts.push_back({fixes_text(facts.fixes), Keep::memory});
   if (best && step.base != best)
     parts.push_back({fmt::format("\nThe best so far is attempt {}, another program than the base:\n\n{}", *best + 1,
-                                 fenced("python", history[*best].candidate.source))});
-  parts.push_back({instruction(history, step)});
+                                 fenced_program(history[*best].candidate.source))});
+  parts.push_back({instruction(history, step) + advice_on_length(history, step)});
   return parts;
 }
 

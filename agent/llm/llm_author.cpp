@@ -252,7 +252,7 @@ class LlmAuthor final : public Author {
     if (has_right_one(history)) std::erase_if(task, [](const PromptPart& part) { return part.keep == Keep::start; });
     std::vector<PromptPart> program, feedback;
     if (!history.empty()) {
-      if (step.base) program.push_back({fenced("python", current)});
+      if (step.base) program.push_back({fenced_program(current)});
       std::vector<retrieval::Fix> fixes;
       if (step.kind == NextStep::Kind::repair) fixes = options_.recall(history[*step.base]);
       feedback = feedback_prompt(history, step, {options_.bound, options_.variants, fixes, options_.products});

@@ -195,8 +195,13 @@ std::vector<PromptPart> task_prompt(const TaskFacts& facts) {
                      "not compute what `__init__` put there.\n",
                      fmt::join(buffers, ", "))});
   parts.push_back({"\n" + std::string(kTolerance) + aten_rule(facts.aten)});
-  constexpr size_t kLongestStart = 16'000;  // bytes: a longer one is mostly repetition
-  if (!facts.start.empty() && facts.start.size() <= kLongestStart)
+  if (facts.start.size() > kLongestExample)
+    parts.push_back(
+        {fmt::format("\nThe program that rules plan from the op graph is not shown: it has {} bytes, most of them "
+                     "repetition. Where the model repeats steps, one kernel with a loop may do them all.\n",
+                     facts.start.size()),
+         Keep::start});
+  if (!facts.start.empty() && facts.start.size() <= kLongestExample)
     parts.push_back(
         {"\nA program to start from, planned from the op graph by rules and not tuned; it may leave operators "
          "to PyTorch that a kernel could do:\n\n" +

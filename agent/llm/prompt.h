@@ -38,6 +38,9 @@ size_t bytes_of(const std::vector<PromptPart>& parts);
 // Takes away the part that goes first; false: all that are left stay always.
 bool leave_one_out(std::vector<std::vector<PromptPart>*> messages);
 
+// Bytes of a program to learn from: a longer one is mostly repetition.
+constexpr size_t kLongestExample = 16'000;
+
 struct TaskFacts {
   const eval::Reference& reference;
   std::string target;  // "cpu", "cuda:sm_90a"

@@ -29,6 +29,18 @@ std::string fenced(std::string_view language, std::string_view given) {
   return fmt::format("{}{}\n{}{}{}\n", fence, language, printable(text), ends ? "" : "\n", fence);
 }
 
+std::string fenced_program(std::string_view source) {
+  if (source.size() <= kLongestProgram) return fenced("python", source);
+  constexpr size_t kShown = 6'000;                      // bytes of the beginning, and of the end
+  const size_t begin = source.rfind('\n', kShown) + 1;  // 0: one line without end
+  const size_t last = source.find('\n', source.size() - kShown);
+  const size_t end = last == std::string_view::npos ? source.size() : last + 1;
+  const std::string_view middle = source.substr(begin, end - begin);
+  const auto lines = std::count(middle.begin(), middle.end(), '\n') + (middle.ends_with('\n') ? 0 : 1);
+  return fenced("python", fmt::format("{}# [{} lines, {} bytes, are not shown here]\n{}", source.substr(0, begin),
+                                      lines, middle.size(), source.substr(end)));
+}
+
 std::string in_one_line(std::string_view text) {
   constexpr size_t kMost = 300;
   std::string line = printable(text, kMost);

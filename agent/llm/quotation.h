@@ -11,6 +11,12 @@ namespace tilepilot::agent {
 // row of backticks in the text. Control characters are written out.
 std::string fenced(std::string_view language, std::string_view text);
 
+// A program in a block of its own. Of one that is longer than `kLongestProgram` its beginning and its end are shown, in
+// whole lines, and a comment between them says how much is left out: such programs are written by rules and repeat
+// themselves, and would crowd out all else.
+constexpr size_t kLongestProgram = 32'000;  // bytes
+std::string fenced_program(std::string_view source);
+
 // A name or a short description, in one line without backticks.
 std::string in_one_line(std::string_view text);
 

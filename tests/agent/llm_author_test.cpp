@@ -129,6 +129,22 @@ TEST_F(LlmAuthor, NeverForgetsTheTaskNorTheBestProgram) {
   EXPECT_THAT(all, AllOf(HasSubstr("the best"), Not(HasSubstr("number = 5\n"))));
 }
 
+// Rules that unroll a loop of the model write thousands of lines alike.
+TEST_F(LlmAuthor, ShowsALongBaseInPart) {
+  std::string lines;
+  for (int i = 0; i < 5000; ++i) lines += fmt::format("step_{} = None\n", i);
+  const std::string program = "import torch\n" + lines + kProgram;
+  auto writer = author({{answer_with(program_number(1))}});
+  ASSERT_TRUE(writer->next({verified_in(50, program)}).ok());
+  const std::string& base = asked_.back()[2].content;
+  EXPECT_LT(base.size(), 13'000u);
+  EXPECT_THAT(base, AllOf(HasSubstr("import torch\nstep_0 = None\n"), HasSubstr("\nstep_4999 = None\nclass ModelNew")));
+  EXPECT_THAT(base, AllOf(Not(HasSubstr("step_2500 ")), HasSubstr("bytes, are not shown here]\nstep_")));
+  EXPECT_THAT(last_words(), AllOf(HasSubstr("shown in part (`ask: program 1` shows more)"), HasSubstr("whole file")));
+  ASSERT_TRUE(author({{answer_with(program_number(1))}})->next({verified_in(50, program_number(0))}).ok());
+  EXPECT_THAT(last_words(), Not(HasSubstr("shown in part")));
+}
+
 TEST_F(LlmAuthor, AppliesChangesToTheCurrentProgram) {
   const std::string patch = "Larger.\n<<<<<<< SEARCH\n    number = 0\n=======\n    number = 9\n>>>>>>> REPLACE\n";
   auto writer = author({{answer_with(program_number(0))}, {patch}});
@@ -375,6 +391,15 @@ TEST(Prompt, TellsWhichOperatorsTheJudgeAllows) {
   EXPECT_THAT(task("data"), HasSubstr("only those that move data"));
   EXPECT_THAT(task("hybrid"), HasSubstr("does not depend on its kernels is rejected"));
   EXPECT_THAT(task("any"), Not(HasSubstr("operators beside kernels")));
+}
+
+TEST(Prompt, SaysWhatIsTooLongToShow) {
+  const eval::Reference reference;
+  auto task = [&](size_t bytes) {
+    return join(task_prompt({reference, "cpu", "hybrid", {}, 0, {}, "#" + std::string(bytes, '.')}));
+  };
+  EXPECT_THAT(task(100), AllOf(HasSubstr("A program to start from"), Not(HasSubstr("is not shown"))));
+  EXPECT_THAT(task(20'000), AllOf(HasSubstr("is not shown: it has 20001 bytes"), Not(HasSubstr("...."))));
 }
 
 // Lines outside fences, by the rule of CommonMark: a fence is closed by a row of as many backticks, or more, alone.

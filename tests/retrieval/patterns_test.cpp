@@ -107,6 +107,22 @@ TEST_F(PatternsTest, LeavesOutWhatCannotRunThereOrIsTooNear) {
   EXPECT_EQ(far.hits[0].entry.name, "other");
 }
 
+// A graph of repeated steps has been answered by hundreds of kernels: the nearest program, and no one can read it.
+TEST_F(PatternsTest, LeavesOutProgramsTooLongToRead) {
+  auto corpus = open(file());
+  Entry unrolled = entry("unrolled", {"linear", "relu"}), brief = entry("brief", {"linear", "gelu"});
+  unrolled.source += std::string(20'000, '#');
+  ASSERT_TRUE(*corpus->add(unrolled));
+  ASSERT_TRUE(*corpus->add(brief));
+  Query query{chain({"linear", "relu"})};
+  query.count = 2;
+  EXPECT_EQ((*choose_covering(*corpus, query)).hits.size(), 2u);
+  query.longest_source = 16'000;
+  const Chosen chosen = *choose_covering(*corpus, query);
+  ASSERT_EQ(chosen.hits.size(), 1u);
+  EXPECT_EQ(chosen.hits[0].entry.name, "brief");
+}
+
 // A program for another graph that is much faster than eager, and shows all the arithmetic, is no answer to a softmax
 // that is spelled out.
 TEST_F(PatternsTest, OffersSeedsOfTheSameComputationFirst) {
