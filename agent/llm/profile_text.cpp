@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "agent/llm/quotation.h"
@@ -55,6 +56,38 @@ OperatorKind kind_of(std::string_view full_name) {
   return is_among(kCopies) ? OperatorKind::copy : OperatorKind::other;
 }
 
+// An operator in one line of the program, or in so many that they are told together: a loop written out hides in rows
+// of one call each.
+struct Operators : OperatorProfile {
+  std::vector<int> lines;
+};
+constexpr size_t kMostLinesApart = 3;
+
+std::vector<Operators> operators_of(const Profile& profile) {
+  std::map<std::string_view, size_t> lines;
+  for (const OperatorProfile& each : profile.operators) ++lines[each.name];
+  std::vector<Operators> told;
+  for (const OperatorProfile& each : profile.operators) {
+    const bool is_apart = lines[each.name] <= kMostLinesApart;
+    auto found =
+        std::find_if(told.begin(), told.end(), [&](auto& other) { return !is_apart && other.name == each.name; });
+    if (found == told.end()) {
+      told.push_back({each, {}});
+      found = told.end() - 1;
+    } else {
+      const double count = found->count + each.count;
+      found->time.low_us = (found->count * found->time.low_us + each.count * each.time.low_us) / count;
+      found->count = count;
+      found->us += each.us;
+      found->share += each.share;
+    }
+    if (each.line > 0) found->lines.push_back(each.line);
+  }
+  std::stable_sort(told.begin(), told.end(), [](const auto& a, const auto& b) { return a.us > b.us; });
+  for (Operators& each : told) std::sort(each.lines.begin(), each.lines.end());
+  return told;
+}
+
 // Beyond that many times of what the machine's rates allow, PyTorch's library is far from them.
 constexpr double kFarFromRates = 4;
 
@@ -95,6 +128,10 @@ std::string lines_text(const std::vector<int>& lines) {
                      lines.size() > kMostLines ? " and more" : "");
 }
 
+std::string in_lines(const std::vector<int>& lines) {
+  return lines.empty() ? "" : fmt::format(" ({})", lines_text(lines));
+}
+
 std::string name_of(const KernelProfile& kernel) {
   return in_backticks(kernel.name) +
          (kernel.number > 0 ? fmt::format(" (number {} of its program)", kernel.number + 1) : std::string());
@@ -132,22 +169,22 @@ struct SmallOperators {
 
 void add_operator_gains(const Profile& profile, const ModelTimes& model, std::vector<Gain>& gains) {
   SmallOperators small;
-  for (const OperatorProfile& each : profile.operators) {
+  for (const Operators& each : operators_of(profile)) {
     const OperatorKind kind = kind_of(each.name);
     if (const auto slow = slow_product(each, model))
       gains.push_back({slow->us - slow->least_us,
                        fmt::format("{}{}, which takes {} by the machine's rates: PyTorch's library is far from them "
                                    "here; write it as a kernel, with what comes before and after it",
-                                   in_backticks(each.name), in_line(each.line), eval::time_text(slow->least_us))});
+                                   in_backticks(each.name), in_lines(each.lines), eval::time_text(slow->least_us))});
     // Else PyTorch's library is hard to beat, as its row says, and outputs need memory.
     if (kind == OperatorKind::product || kind == OperatorKind::allocation) continue;
     if (each.share < kNotableShare) {
       small.us += each.us;
       ++small.count;
-      if (each.line > 0) small.lines.push_back(each.line);
+      small.lines.insert(small.lines.end(), each.lines.begin(), each.lines.end());
       continue;
     }
-    gains.push_back({each.us, fmt::format("{}{}: {}", in_backticks(each.name), in_line(each.line),
+    gains.push_back({each.us, fmt::format("{}{}: {}", in_backticks(each.name), in_lines(each.lines),
                                           kind == OperatorKind::copy
                                               ? "let a kernel index the original, and leave the copy out"
                                               : "do it in the kernel before or after it, while the values are there")});
@@ -243,9 +280,10 @@ std::string note_on(const OperatorProfile& each, const ModelTimes& model) {
   return "";
 }
 
-std::string operator_row(const OperatorProfile& each, const ModelTimes& model) {
-  return fmt::format("- {}: {}{}, {}{}\n", share_text(each.us, each.share), in_backticks(each.name), at_line(each.line),
-                     times(each.count, "call", "calls"), note_on(each, model));
+std::string operator_row(const Operators& each, const ModelTimes& model) {
+  return fmt::format("- {}: {}{}, {}{}\n", share_text(each.us, each.share), in_backticks(each.name),
+                     each.lines.empty() ? "" : ", " + lines_text(each.lines), times(each.count, "call", "calls"),
+                     note_on(each, model));
 }
 
 bool is_notable(double share) { return share >= kNotableShare; }
@@ -285,9 +323,8 @@ std::string overhead_row(const Profile& profile) {
 std::string other_rows(const Profile& profile, size_t kernels_told, const ModelTimes& model) {
   std::string text;
   add_rest(profile.kernels, kernels_told, "other kernels", text);
-  std::vector<OperatorProfile> working;
-  std::copy_if(profile.operators.begin(), profile.operators.end(), std::back_inserter(working),
-               [](const OperatorProfile& each) { return kind_of(each.name) != OperatorKind::allocation; });
+  std::vector<Operators> working = operators_of(profile);
+  std::erase_if(working, [](const Operators& each) { return kind_of(each.name) == OperatorKind::allocation; });
   const size_t operators = count_told(working, kMostOperatorsTold);
   for (size_t i = 0; i < operators; ++i) text += operator_row(working[i], model);
   add_rest(working, operators, "other operators of PyTorch", text);

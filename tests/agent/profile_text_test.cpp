@@ -67,6 +67,19 @@ TEST(ProfileText, TellsWhatACallIsMadeOf) {
                           HasSubstr("- 12 %, 120 us: no work: `forward` itself, launching;")));
 }
 
+// A loop of the model that a program writes out: each line takes little, all together nearly everything.
+TEST(ProfileText, TellsAnOperatorOfManyLinesAsOne) {
+  std::vector<eval::PartRecord> parts = {kernel("waves", 22, 100, 90), aten("softmax", 30, 40),
+                                         aten("softmax", 31, 40)};
+  for (int step = 0; step < 40; ++step) parts.push_back(aten("pad", 40 + 2 * step, 15));
+  const std::string text = told(profiled(parts, 1000));
+  EXPECT_THAT(line_with(text, "`aten::pad`"), "- 60 %, 600 us: `aten::pad`, lines 40, 42, 44, 46 and more, 40 calls");
+  EXPECT_THAT(line_with(text, "1. "),
+              StartsWith("1. 600 us: `aten::pad` (lines 40, 42, 44, 46 and more): let a kernel"));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("`aten::softmax`, line 30, 1 call"), HasSubstr("`aten::softmax`, line 31, 1 call")));
+}
+
 TEST(ProfileText, RanksWhatCouldBeGained) {
   const std::string text = told(
       profiled({kernel("waves", 22, 500, 100), kernel("scale", 40, 80, 60), aten("softmax", 51, 300)}, 1000), 50e-6);
