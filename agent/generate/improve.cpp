@@ -163,6 +163,8 @@ class Loop {
     std::vector<eval::CheckRequest> requests = {{.source = attempt.candidate.source}};
     for (size_t other : others) requests.push_back({.source = outcome_.attempts[other].candidate.source});
     attempt.pairings = pairings_in(judge_.compare(requests), others);
+    if (std::any_of(attempt.pairings.begin(), attempt.pairings.end(), is_unclear))
+      attempt.pairings = narrower(attempt.pairings, pairings_in(judge_.compare(requests), others));
     if (attempt.pairings.empty()) return {};
     TRY(record_.store.save_pairings(record_.run, static_cast<int>(number), attempt.pairings));
     events_.on_paired(static_cast<int>(number), attempt);

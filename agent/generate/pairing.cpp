@@ -93,6 +93,22 @@ std::vector<Pairing> pairings_in(const std::vector<eval::Verdict>& verdicts, con
   return pairings;
 }
 
+bool is_unclear(const Pairing& pairing) {
+  return relation_of(pairing) == Relation::not_distinguishable &&
+         (pairing.ratio >= 1 + kFarRatios || pairing.ratio <= 1 / (1 + kFarRatios));
+}
+
+std::vector<Pairing> narrower(const std::vector<Pairing>& one, const std::vector<Pairing>& other) {
+  std::vector<Pairing> chosen = one;
+  for (Pairing& each : chosen) {
+    const auto again =
+        std::find_if(other.begin(), other.end(), [&](const Pairing& pairing) { return pairing.other == each.other; });
+    // By the ratio of the ends, which are ratios themselves.
+    if (again != other.end() && again->low > 0 && again->high * each.low < each.high * again->low) each = *again;
+  }
+  return chosen;
+}
+
 std::optional<size_t> best_of(const std::vector<Attempt>& attempts) {
   std::optional<size_t> best;
   for (size_t i = 0; i < attempts.size(); ++i)

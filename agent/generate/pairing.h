@@ -36,6 +36,12 @@ std::string_view to_string(Relation relation);  // "faster", "slower", "not dist
 // Whether to measure an attempt beside an earlier one.
 bool wants_pairing(const eval::Verdict& attempt, const eval::Verdict& earlier);
 
+// Whether others at work may have hidden that one is faster: the ratio is far from 1, and the interval holds 1. Worth
+// another measurement, of which the one with the narrower interval counts, whatever it says.
+inline constexpr double kFarRatios = 0.1;
+bool is_unclear(const Pairing& pairing);
+std::vector<Pairing> narrower(const std::vector<Pairing>& one, const std::vector<Pairing>& other);
+
 // Of a comparison of an attempt, first, with the earlier ones `others`; without those that failed in it.
 std::vector<Pairing> pairings_in(const std::vector<eval::Verdict>& verdicts, const std::vector<size_t>& others);
 

@@ -387,6 +387,34 @@ TEST_F(Improve, MeasuresEachAttemptBesideTheBestSoFar) {
   EXPECT_DOUBLE_EQ(stored[2].pairings[0].low, 0.95 * 0.9);
 }
 
+// Where others were at work, an interval holds 1 although the program is twice as fast: the calmer session counts.
+TEST_F(Improve, MeasuresAgainWhatOthersAtWorkHide) {
+  CountingAuthor author(2);
+  author.ranks = true;
+  ListJudge judge(clock_, {verified(50, 100), verified(30, 100)});
+  eval::Verdict disturbed = verified(30, 100), calm = disturbed;
+  disturbed.paired = {{1, 2.77, 0.94, 2.8}};
+  calm.paired = {{1, 1.7, 1.6, 1.75}};
+  judge.comparisons = {
+      {disturbed, verified(50, 100)}, {calm, verified(50, 100)}, {verified(30, 100), verified(50, 100)}};
+  const RunOutcome outcome = run(author, judge);
+  EXPECT_THAT(judge.compared, ElementsAre(ElementsAre("1", "0"), ElementsAre("1", "0"), ElementsAre("1", "0")));
+  EXPECT_DOUBLE_EQ(outcome.attempts[1].pairings.at(0).ratio, 1.7);
+  EXPECT_EQ(best_of(outcome.attempts), 1u);
+}
+
+// A second session is no second chance: what is as fast stays so, and a wider interval says nothing.
+TEST_F(Improve, MeasuresOnceWhatIsClear) {
+  CountingAuthor author(2);
+  author.ranks = true;
+  ListJudge judge(clock_, {verified(50, 100), verified(49, 100)});
+  eval::Verdict even = verified(49, 100);
+  even.paired = {{1, 1.03, 0.9, 1.2}};
+  judge.comparisons = {{even, verified(50, 100)}, {verified(49, 100), verified(50, 100)}};
+  EXPECT_DOUBLE_EQ(run(author, judge).attempts[1].pairings.at(0).ratio, 1.03);
+  EXPECT_DOUBLE_EQ(narrower({{0, 1.5, 0.9, 1.9}}, {{0, 3, 0.5, 4}}).at(0).ratio, 1.5);
+}
+
 TEST_F(Improve, TakesPairingsOfAnInterruptedRunFromTheStore) {
   auto earlier = interrupted({"0", "1", "2"}, verified(80, 100));
   earlier[1].pairings = {{0, 1.5, 1.4, 1.6}};
