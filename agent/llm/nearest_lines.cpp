@@ -7,22 +7,13 @@
 #include <vector>
 
 #include "agent/llm/quotation.h"
+#include "agent/store/line_diff.h"
 
 namespace tilepilot::agent {
 namespace {
 
 constexpr size_t kMostQuoted = 20, kMostDifferences = 6;
 constexpr double kAlike = 0.4;  // on average: windows below that are another text
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter == '\r'; }
 
