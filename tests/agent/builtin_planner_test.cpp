@@ -9,6 +9,7 @@
 #include "agent/builtin/import/simplify.h"
 #include "agent/builtin/phases.h"
 #include "agent/builtin/tile_plan.h"
+#include "agent/builtin/writer/equal_kernels.h"
 #include "agent/builtin/writer/forward_writer.h"
 #include "agent/builtin/writer/model_source.h"
 #include "agent/builtin/writer/tensor_access.h"
@@ -446,6 +447,28 @@ TEST_F(Tiles, OfAGpuLeaveLongSumsOfFewResults) {
   EXPECT_TRUE(has_tiles(4096, 4096, 4096));
   EXPECT_TRUE(has_tiles(256, 4096, 4096));
   EXPECT_FALSE(has_tiles(256, 256, 524288));
+}
+
+TEST(Kernels, AreOneWhateverTheirParametersAreCalled) {
+  const std::string body =
+      "def main(\n    x: T.Tensor((M,), dtype),\n    u: T.Tensor((M,), dtype),\n):\n    u_value = u[i]\n"
+      "    x[i] = u_value - T.exp(x[i + 1])\n";
+  auto with = [&](std::string from, const std::string& to) {
+    std::string text = body;
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+    return text;
+  };
+  EXPECT_TRUE(equal_but_for_names(body, body));
+  EXPECT_TRUE(equal_but_for_names(body, with("u", "x_2")));
+  EXPECT_FALSE(equal_but_for_names(body, with("u_value - ", "u_value + ")));
+  EXPECT_FALSE(equal_but_for_names(body, with("[i + 1]", "[i + 2]")));
+  EXPECT_FALSE(equal_but_for_names(body, with("exp", "log")));
+  EXPECT_FALSE(equal_but_for_names(body, with("(M,)", "(N,)")));
+  // Names that trade places, or become one, are other operands.
+  EXPECT_FALSE(equal_but_for_names(body, with("u[i]", "x[i]")));
+  EXPECT_FALSE(equal_but_for_names(body, with("exp(x", "exp(u")));
+  EXPECT_FALSE(equal_but_for_names(body, body + "    x[i] = 0\n"));
 }
 
 TEST(PickBlock, PrefersDivisors) {

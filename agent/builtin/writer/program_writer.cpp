@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "agent/builtin/writer/equal_kernels.h"
 #include "agent/builtin/writer/forward_writer.h"
 #include "agent/builtin/writer/model_source.h"
 
@@ -78,9 +79,14 @@ class ProgramWriter {
     }
   }
 
+  static bool is_same(const KernelText& one, const KernelText& other) {
+    return one.parameters == other.parameters && one.new_results() == other.new_results() &&
+           equal_but_for_names(one.body, other.body);
+  }
+
   const Factory& factory_for(const PlannedKernel& kernel) {
     for (auto& factory : factories_)
-      if (factory.text->body == kernel.text.body && factory.text->parameters == kernel.text.parameters) return factory;
+      if (is_same(*factory.text, kernel.text)) return factory;
     factories_.push_back({unused_name(kernel.name), &kernel.text});
     return factories_.back();
   }
