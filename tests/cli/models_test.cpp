@@ -56,6 +56,14 @@ TEST_F(OddModels, FollowTheMode) {
   EXPECT_EQ(ran.out, "False True\n");
 }
 
+// A recurrence, written out: its sums of products lie in kernels with the maps around them.
+TEST_F(OddModels, SumProductsInKernels) {
+  expect_verified("fast_weights");
+  std::string program;
+  ASSERT_TRUE(read_file(folder_ / "out.py", program));
+  EXPECT_THAT(program, AllOf(HasSubstr("T.reduce_sum("), Not(HasSubstr("bij,bi->bj")), HasSubstr("bij,bjk->bik")));
+}
+
 // The kernels hold the numbers that were given; with other ones the model's own operators run.
 TEST_F(OddModels, FollowNumbersAmongTheInputs) {
   auto result =
