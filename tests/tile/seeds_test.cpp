@@ -17,6 +17,8 @@ constexpr SeedCall kCalls[] = {
     {"bias_gelu", "bias_gelu(100, 256)"},
     {"cosine_similarity", "cosine_similarity(4099, 128)"},
     {"cross_entropy", "row_losses(37, 1000)"},
+    {"depthwise_conv", "depthwise(2, 3, 17, 21)"},
+    {"gated_recurrence", "recurrence(2, 9, 100, 4)"},
     {"group_norm_swish", "group_norm_swish(2, 8, 4, 64, 1e-5)"},
     {"layer_norm_residual", "add_layer_norm(33, 96, 1e-5)"},
     {"linear_bias_relu", "linear_relu(200, 300, 400)"},
@@ -24,6 +26,7 @@ constexpr SeedCall kCalls[] = {
     {"linear_sum", "matvec_add(100, 200)"},
     {"rms_norm", "rms_norm(33, 96, 1e-6)"},
     {"softmax_rows", "softmax(33, 96)"},
+    {"stencil_steps", "diffuse(2, 40, 33, 3, 0.2)"},
     {"strided_mean", "mean_over_rows(3, 100, 300)"},
     {"swiglu", "swiglu(33, 96)"},
 };
