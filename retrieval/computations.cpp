@@ -71,6 +71,43 @@ constexpr std::array kComputations = {
     Computation{"gated activation", has_gate}, Computation{"product and activation", has_epilogue},
 };
 
+constexpr const char* kSteps = "repeated steps";
+constexpr int kStepsLength = 16;  // operators on a path
+constexpr int kStepsPeriod = 4;   // times that each of them comes up, on average
+
+// Recurrences and iterations are exported written out: a long path of few operators, again and again. What libraries do
+// by themselves ends it, so that layers are no steps.
+bool has_steps(const Structure& structure) {
+  struct Path {
+    int length = 0;
+    std::set<std::string_view> names;
+  };
+  std::vector<std::string> plain;
+  for (const std::string& op : structure.ops) plain.push_back(plain_operator(op));
+  std::vector<Path> paths(plain.size());
+  auto links = structure.links;
+  std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  auto link = links.begin();
+  for (size_t at = 0; at < plain.size(); ++at) {
+    for (; link != links.end() && link->second <= static_cast<int>(at); ++link)
+      if (link->second == static_cast<int>(at) && link->first >= 0 && link->first < link->second)
+        if (const Path& from = paths[static_cast<size_t>(link->first)]; from.length > paths[at].length)
+          paths[at] = from;
+    Path& path = paths[at];
+    const std::string_view family = operator_family(plain[at]);
+    if (family == kViewFamily) continue;
+    if (family == "product" || family == "convolution" || family == "norm" || family == "softmax") {
+      path = {};
+      continue;
+    }
+    ++path.length;
+    path.names.insert(plain[at]);
+    const auto kinds = static_cast<int>(path.names.size());
+    if (kinds > 1 && path.length >= std::max(kStepsLength, kStepsPeriod * kinds)) return true;
+  }
+  return false;
+}
+
 // "pow, mean, add, 2 mul": each once, without views.
 std::string operators_text(const Structure& structure) {
   constexpr size_t kMostNames = 8;
@@ -105,6 +142,7 @@ std::set<std::string> computations_of(const Structure& structure) {
   std::set<std::string> names;
   for (const Computation& each : kComputations)
     if (each.is_in(ops)) names.emplace(each.name);
+  if (has_steps(structure)) names.emplace(kSteps);
   return names;
 }
 

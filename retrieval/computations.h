@@ -10,7 +10,8 @@
 
 namespace tilepilot::retrieval {
 
-// "softmax", "normalisation", "attention", ...; empty: none that has a name.
+// "softmax", "normalisation", "attention", "repeated steps" (a recurrence written out), ...; empty: none that has a
+// name.
 std::set<std::string> computations_of(const Structure& structure);
 
 // What an entry is, in a line: "softmax (softmax), 4096x1024 float32, cpu". Computations, then operators without views,

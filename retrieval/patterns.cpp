@@ -144,10 +144,13 @@ Structure structure_of_computation(const Structure& whole, const std::string& na
       {"softmax", {"aten::softmax"}},
       {"normalisation", {"aten::pow", "aten::mean", "aten::add", "aten::rsqrt", "aten::mul"}},
       {"gated activation", {"aten::chunk", "aten::silu", "aten::mul"}},
-      {"product and activation", {"aten::linear", "aten::relu"}}};
+      {"product and activation", {"aten::linear", "aten::relu"}},
+      {"repeated steps", {"aten::mul", "aten::add"}}};
   Structure part;
   part.dtype = whole.dtype;
   part.ops = spelled.at(name);
+  constexpr size_t kSteps = 16;
+  while (name == "repeated steps" && part.ops.size() < kSteps) part.ops.push_back(part.ops[part.ops.size() - 2]);
   for (size_t i = 1; i < part.ops.size(); ++i) {
     part.edges.emplace_back(part.ops[i - 1], part.ops[i]);
     part.links.emplace_back(static_cast<int>(i) - 1, static_cast<int>(i));

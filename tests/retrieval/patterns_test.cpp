@@ -2,6 +2,7 @@
 #include "retrieval/patterns.h"
 
 #include "retrieval/computations.h"
+#include "retrieval/seeds.h"
 #include "retrieval/target_fit.h"
 #include "tests/retrieval/corpus_fixture.h"
 
@@ -152,6 +153,41 @@ TEST_F(PatternsTest, NameComputationsHoweverTheyAreSpelled) {
   EXPECT_THAT(computations_of(chain({"matmul", "div", "softmax", "matmul"})), ElementsAre("attention", "softmax"));
   EXPECT_THAT(computations_of(chain({"chunk", "silu", "mul"})), ElementsAre("gated activation"));
   EXPECT_TRUE(computations_of(chain({"mul", "add", "exp"})).empty());
+}
+
+// Layers follow one another, too, but what is between their products is short.
+TEST_F(PatternsTest, KnowRecurrencesThatAreWrittenOut) {
+  std::vector<std::string> steps, layers, sums(40, "add");
+  for (int i = 0; i < 10; ++i) {
+    steps.insert(steps.end(), {"select", "mul", "add"});
+    layers.insert(layers.end(), {"linear", "mul", "add", "add", "layer_norm", "mul", "add"});
+  }
+  EXPECT_THAT(computations_of(chain(steps)), ElementsAre("repeated steps"));
+  EXPECT_THAT(computations_of(chain(layers)), ElementsAre("normalisation"));
+  EXPECT_TRUE(computations_of(chain(sums)).empty());
+  EXPECT_TRUE(computations_of(chain({steps.begin(), steps.begin() + 12})).empty());
+}
+
+TEST_F(PatternsTest, OfferASeedThatLoopsForStepsThatAreWrittenOut) {
+  auto corpus = open(file());
+  for (const char* name : {"gated_recurrence", "stencil_steps", "rms_norm", "softmax_rows", "swiglu", "attention"})
+    ASSERT_TRUE(
+        *corpus->add(*read_seed(std::filesystem::path(TILEPILOT_SOURCE_DIR) / "seeds" / (name + std::string(".py")))));
+  for (int i = 0; i < 60; ++i) {
+    Entry other = entry("near_" + std::to_string(i), {"mul", "rsub", "add", "mul", "stack", "silu"});
+    other.speedup = 30;
+    ASSERT_TRUE(*corpus->add(other));
+  }
+  std::vector<std::string> ops = {"sigmoid"};
+  for (int i = 0; i < 30; ++i) ops.insert(ops.end(), {"mul", "select", "mul", "add"});
+  ops.emplace_back("stack");
+  Query query{chain(ops)};
+  query.count = 1;
+  EXPECT_EQ((*choose_covering(*corpus, query)).hits[0].entry.name, "gated_recurrence");
+  std::vector<std::string> stencil;
+  for (int i = 0; i < 6; ++i) stencil.insert(stencil.end(), {"pad", "slice", "sub", "pow", "exp", "mul", "add", "add"});
+  query.structure = chain(stencil);
+  EXPECT_EQ((*choose_covering(*corpus, query)).hits[0].entry.name, "stencil_steps");
 }
 
 TEST_F(PatternsTest, MakeTitles) {
