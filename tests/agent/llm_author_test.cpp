@@ -334,6 +334,14 @@ TEST(LanguageCard, IsWrittenFromTheTablesOfTheCompiler) {
   EXPECT_THAT(language_entry(""), HasSubstr("Hardware barriers"));
 }
 
+// Each of these cost language models an attempt.
+TEST(PromptParts, SayWhereThingsBelong) {
+  const std::string text = join(system_prompt("cpu"));
+  EXPECT_THAT(text, HasSubstr("`s = T.alloc_var(\"float32\", init=0.0)`, to which `s = ...` and `s += ...` store"));
+  EXPECT_THAT(text, HasSubstr("a line of its own between the imports and the first decorator"));
+  EXPECT_THAT(text, HasSubstr("belong into one kernel with a `T.serial` loop"));
+}
+
 TEST(PromptParts, HaveVersions) {
   EXPECT_THAT(prompt_versions(), AllOf(HasSubstr("role "), HasSubstr("answers ")));
   for (const char* target : {"cpu", "cuda:sm_90a"}) {
