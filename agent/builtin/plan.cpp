@@ -22,6 +22,16 @@ int64_t elements(const PrimitiveGraph& graph, const Group& group) {
   return most;
 }
 
+// Each takes PyTorch about as long as a launch does, however few elements it has.
+constexpr size_t kManyOperators = 8;
+
+size_t operators(const PrimitiveGraph& graph, const Group& group) {
+  std::set<int> nodes;
+  for (int id : group.members)
+    if (graph.at(id).kind != Primitive::Kind::view) nodes.insert(graph.at(id).origin);
+  return nodes.size();
+}
+
 // Only copies of products (PlanOptions::lone_products): as a kernel of its own, without the product, it does nothing.
 bool only_copies_products(const PrimitiveGraph& graph, const Group& group) {
   return std::all_of(group.members.begin(), group.members.end(),
@@ -152,7 +162,8 @@ class Planner {
   void write_kernels(Grouping& grouping) {
     plan_.kernel_of.assign(plan_.graph.nodes.size(), -1);
     for (auto& group : grouping.groups)
-      if (elements(plan_.graph, group) >= options_.smallest_kernel) write_one(group);
+      if (elements(plan_.graph, group) >= options_.smallest_kernel || operators(plan_.graph, group) >= kManyOperators)
+        write_one(group);
   }
 
   // The result must lie in memory as eager's does.

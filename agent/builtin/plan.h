@@ -15,8 +15,9 @@ struct PlanOptions {
   bool lone_products = false;  // also those that nothing follows
   // Of float32 also those that little follows, if the model of the GPU expects them to be faster than PyTorch's.
   bool float32_products = false;
-  std::set<int> calls;             // graph nodes left to PyTorch
-  int64_t smallest_kernel = 4096;  // elements touched below which PyTorch's own calls are as good
+  std::set<int> calls;  // graph nodes left to PyTorch
+  // Elements touched below which PyTorch's own calls are as good, unless they are many.
+  int64_t smallest_kernel = 4096;
 };
 
 struct PlannedKernel {

@@ -64,6 +64,13 @@ TEST_F(OddModels, SumProductsInKernels) {
   EXPECT_THAT(program, AllOf(HasSubstr("T.reduce_sum("), Not(HasSubstr("bij,bi->bj")), HasSubstr("bij,bjk->bik")));
 }
 
+TEST_F(OddModels, DoManySmallOperatorsInOneKernel) {
+  expect_verified("small_steps");
+  std::string program;
+  ASSERT_TRUE(read_file(folder_ / "out.py", program));
+  EXPECT_THAT(program, AllOf(HasSubstr("T.tanh("), Not(HasSubstr("torch.tanh"))));
+}
+
 // The kernels hold the numbers that were given; with other ones the model's own operators run.
 TEST_F(OddModels, FollowNumbersAmongTheInputs) {
   auto result =
