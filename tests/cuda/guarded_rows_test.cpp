@@ -45,6 +45,16 @@ TEST(GuardedRows, AreAddedAsVectors) {
   expect_interpreted(sums, {Architecture::sm_90a});
 }
 
+// Rows that are left out are filled otherwise.
+TEST(GuardedRows, StoreOtherValues) {
+  const std::string two_ways = program(
+      "      if i < n[0] + 9 {\n        o[bx * 32 + i, j] = s[i, j]\n      } else {\n        o[bx * 32 + i, j] = 0.0\n "
+      "     "
+      "}\n");
+  EXPECT_THAT(explained(two_ways), HasSubstr("o by 16 bytes"));
+  expect_interpreted(two_ways);
+}
+
 TEST(GuardedRows, AreNoVectorsWhereElementsDiffer) {
   const std::string columns = program("      if j < n[0] + 20 {\n        o[bx * 32 + i, j] = s[i, j]\n      }\n");
   EXPECT_THAT(explained(columns), Not(HasSubstr("o by")));
@@ -54,12 +64,6 @@ TEST(GuardedRows, AreNoVectorsWhereElementsDiffer) {
       program("      if p[bx * 32 + i, j] < 1.0 {\n        p[bx * 32 + i, j] = f[i, j]\n      }\n");
   EXPECT_THAT(explained(written), Not(HasSubstr("p by")));
   expect_interpreted(written);
-  const std::string two_ways = program(
-      "      if i < n[0] + 9 {\n        o[bx * 32 + i, j] = s[i, j]\n      } else {\n        o[bx * 32 + i, j] = 0.0\n "
-      "     "
-      "}\n");
-  EXPECT_THAT(explained(two_ways), Not(HasSubstr("o by")));
-  expect_interpreted(two_ways);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "compiler/passes/threads/thread_sync.h"
 #include "compiler/passes/threads/uniformity.h"
 #include "compiler/targets/gpu/facts/element_copies.h"
+#include "compiler/targets/gpu/facts/if_conversion.h"
 #include "compiler/targets/gpu/facts/loop_body.h"
 #include "compiler/targets/gpu/facts/loop_unswitching.h"
 #include "compiler/targets/gpu/facts/unrolled_parts.h"
@@ -176,7 +177,7 @@ Result<ir::Program> prepare(const ir::Program& program) {
     if (!kernel.thread_vars.empty() || ir::contains<ir::Roles>(kernel.body))
       kernel.body = passes::thread_private_loops(kernel.body);
   for (const ir::Kernel& kernel : current.kernels) TRY(passes::check_thread_stores(kernel));
-  for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(with_lanes_of_sums(kernel));
+  for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(with_if_conversion(with_lanes_of_sums(kernel)));
   current = passes::simplify(current);
   for (ir::Kernel& kernel : current.kernels)
     kernel = with_deferred_reductions(
