@@ -109,5 +109,22 @@ TEST(IfConversion, OfCopiesUpToABound) {
   EXPECT_EQ(run.counters.shared_writes.instructions, as_expression.counters.shared_writes.instructions);
 }
 
+// Rows that a tensor names, under a condition: each of them is read along itself.
+TEST(IfConversion, OfGatheredRows) {
+  const Launched run = launched(R"(program f(rows: int32[64], x: float16[32, 512], y: float16[64, 512]) {
+  kernel bx in 4 threads 128 {
+    parallel i, j in 16, 512 {
+      if rows[bx * 16 + i] >= 0 {
+        y[bx * 16 + i, j] = x[rows[bx * 16 + i], j]
+      } else {
+        y[bx * 16 + i, j] = float16(0)
+      }
+    }
+  }
+})");
+  EXPECT_THAT(run.source, HasSubstr("copy_vector<16>(&x_v"));
+  EXPECT_EQ(run.counters.global_writes.instructions, 64 * 512 / 8 / 32);
+}
+
 }  // namespace
 }  // namespace tilepilot::testing

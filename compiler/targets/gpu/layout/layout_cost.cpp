@@ -51,21 +51,34 @@ std::vector<int64_t> element_steps(const ir::Buffer& buffer) {
   return steps;
 }
 
-// Choices count as what is chosen where the condition holds: the other value stands for what lies outside.
-class FirstChoices : public ir::Rewriter {
+// Choices count as what is chosen where the condition holds: the other value stands for what lies outside. What memory
+// says, as in gathers of rows, counts as far apart wherever it is read from another place.
+class Foreseen : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
+  explicit Foreseen(const std::vector<ir::Var>& vars) : vars_(vars) {}
+
   Expr rewrite(const Expr& expr) override {
-    const auto* choice = ir::as<ir::Select>(expr);
-    return choice ? rewrite(choice->then) : rewrite_children(expr);
+    if (const auto* choice = ir::as<ir::Select>(expr)) return rewrite(choice->then);
+    if (!ir::as<ir::Load>(expr) || !expr->type.is_int()) return rewrite_children(expr);
+    Expr place = ir::int_imm(0, expr->type);
+    for (const ir::Var& var : vars_)
+      if (ir::mentions(expr, var))
+        place = ir::binary(
+            ir::BinaryOp::add, place,
+            ir::binary(ir::BinaryOp::mul, ir::cast(ir::var_ref(var), expr->type), ir::int_imm(kFarApart, expr->type)));
+    return place;
   }
+
+ private:
+  const std::vector<ir::Var>& vars_;  // of the loop
 };
 
 // The static form of indices over the loop's variables; other variables, which come after them, are the same for all
-// threads. None if memory decides.
+// threads.
 std::optional<std::vector<passes::StaticIndex>> static_indices(const Use& use, std::vector<ir::Var>& vars) {
   std::vector<Expr> chosen;
-  for (const Expr& index : use.indices) chosen.push_back(FirstChoices().rewrite(index));
+  for (const Expr& index : use.indices) chosen.push_back(Foreseen(vars).rewrite(index));
   for (const Expr& index : chosen)
     ir::walk(index, [&](const Expr& part) {
       const auto* ref = ir::as<ir::VarRef>(part);

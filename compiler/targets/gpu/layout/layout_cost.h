@@ -43,7 +43,7 @@ struct MemoryAccess {
   std::vector<int64_t> steps;                  // the same along the axes of the buffer
   const layout::SharedLayout* tile = nullptr;  // of shared buffers, instead
 };
-// Those whose places are known while the compiler runs; places that others decide are alike for all layouts.
+// Those whose places are known while the compiler runs, or found where a tensor says: rows that are gathered.
 std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::IntegerFacts& facts,
                                           const decltype(Inference::tiles)& tiles, bool adds_vectors);
 
