@@ -210,9 +210,16 @@ T.copy(c, C[0:16, 0:32]))",
       {"unaligned_start",
        "cuda:sm_80",
        R"(f = T.alloc_fragment((32, 32), "float16")
+for k in T.serial(3):
+    T.copy(A[0:32, k:k + 32], f)
+    T.copy(f, A[64:96, 0:32]))",
+       {"copy A -> f: element by element\n    no wider: it may start at no multiple of 8 elements of `A`"}},
+      {"known_unaligned_start",
+       "cuda:sm_80",
+       R"(f = T.alloc_fragment((32, 32), "float16")
 T.copy(A[0:32, 1:33], f)
 T.copy(f, A[64:96, 0:32]))",
-       {"copy A -> f: element by element\n    no wider: it may start at no multiple of 8 elements of `A`"}},
+       {"copy A -> f: A by 16 bytes\n"}},
       {"stores",
        "cuda:sm_90a",
        R"(n = T.alloc_shared((32, 12), "float16")

@@ -83,7 +83,7 @@ constexpr const char* kRows = R"(program rows(x: float32[6, 500], y: float32[6, 
     fragment total: float32[1]
     copy x[bx, 0 : +512] -> tile
     parallel i, j in 1, 512 {
-      row[i, j] = tile[511 - j] * 2.0
+      row[i, j] = tile[511 - j * 3 % 512] * 2.0
     }
     reduce sum row -> total axis 1
     parallel j in 500 {

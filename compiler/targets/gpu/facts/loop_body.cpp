@@ -1,6 +1,7 @@
 #include "compiler/targets/gpu/facts/loop_body.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/bounds.h"
@@ -198,7 +199,8 @@ bool LoopBody::loads_first(const ir::Buffer& buffer) const {
 }
 
 // Whether no iteration does the one where another iteration does the other: along some axis the distance is more than
-// the loop's variables reach, or each variable has an axis of its own along which both go alike.
+// the loop's variables reach or no multiple of their steps, or each variable has an axis of its own along which both go
+// alike.
 bool LoopBody::are_apart(const Access& a, const Access& b) const {
   const auto is_computed = [&](const Access& access) {
     return std::any_of(access.indices.begin(), access.indices.end(),
@@ -211,17 +213,19 @@ bool LoopBody::are_apart(const Access& a, const Access& b) const {
     const auto difference = at && other ? ir::difference(*at, *other) : std::nullopt;
     if (!difference || !difference->is_constant()) continue;
     ir::Wide reach = 0;
+    int64_t step = 0;  // of which all distances between iterations are multiples
     const ir::VarData* alone = nullptr;
     int variables = 0;
     for (const ir::Affine::Term& term : at->terms) {
       const auto extent = extents_.find(term.var.get());
       if (extent == extents_.end()) continue;
       reach += (term.coefficient < 0 ? -ir::Wide{term.coefficient} : ir::Wide{term.coefficient}) * (extent->second - 1);
+      step = std::gcd(step, term.coefficient);
       alone = term.var.get();
       ++variables;
     }
     const ir::Wide distance = difference->constant;
-    if ((distance < 0 ? -distance : distance) > reach) return true;
+    if ((distance < 0 ? -distance : distance) > reach || (step > 1 && distance % step != 0)) return true;
     if (distance == 0 && variables == 1) told.insert(alone);
   }
   return std::all_of(extents_.begin(), extents_.end(),

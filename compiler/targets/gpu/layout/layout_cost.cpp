@@ -6,12 +6,17 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <set>
+#include <tuple>
 
+#include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/layout/access.h"
 #include "compiler/layout/bank_conflicts.h"
 #include "compiler/targets/gpu/facts/loop_body.h"
 #include "compiler/targets/gpu/facts/replicas.h"
+#include "compiler/targets/gpu/layout/lane_window.h"
 #include "compiler/targets/gpu/layout/reduction_modes.h"
 #include "compiler/targets/gpu/layout/vector_access.h"
 #include "compiler/targets/gpu/machine/machine.h"
@@ -36,6 +41,7 @@ constexpr int64_t kAccess = 4, kSector = 4, kWavefront = 4, kShuffle = 5, kMeeti
 constexpr int64_t kStepsOfWord = 2, kNarrowWord = 3;
 
 constexpr int64_t kSectorBytes = 32, kBankBytes = 128;
+constexpr int64_t kCachedSectors = 4;     // take as long as one from beyond the multiprocessor
 constexpr int64_t kFarApart = 4096 + 32;  // elements, where it is known at launch alone
 
 int64_t rounded_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
@@ -129,17 +135,20 @@ Sample sample_of(const Fragment& fragment) {
 }
 
 // In bytes; in a tile, out-of-bounds places count as its ends.
-int64_t address_of(const MemoryAccess& access, const std::vector<int64_t>& values) {
+// `behind`: so many elements further on in the row.
+int64_t address_of(const MemoryAccess& access, const std::vector<int64_t>& values, int64_t behind = 0) {
   const int64_t bytes = std::max<int64_t>(1, access.buffer->type.bytes());
   int64_t place = 0;
   if (access.tile == nullptr) {
     for (size_t axis = 0; axis < access.indices.size(); ++axis)
       place += access.indices[axis](values) * access.steps[axis];
-    return place * bytes;
+    return (place + behind) * bytes;
   }
   const layout::Shape& shape = access.tile->shape();
-  for (size_t axis = 0; axis < shape.size(); ++axis)
-    place = place * shape[axis] + std::clamp<int64_t>(access.indices[axis](values), 0, shape[axis] - 1);
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const int64_t index = access.indices[axis](values) + (axis + 1 == shape.size() ? behind : 0);
+    place = place * shape[axis] + std::clamp<int64_t>(index, 0, shape[axis] - 1);
+  }
   return access.tile->offset(place) * bytes;
 }
 
@@ -149,32 +158,54 @@ int64_t elements_at_once(const MemoryAccess& access, const Lanes& lanes) {
   return std::gcd(lanes.count, access.vectors[lanes.axis]);
 }
 
+int64_t count_distinct(std::vector<int64_t>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return static_cast<int64_t>(values.size());
+}
+
 LayoutCost access_cost(const MemoryAccess& access, const Fragment& at, const Sample& sample, const Lanes& lanes) {
-  const int64_t elements = elements_at_once(access, lanes);
+  const auto window = access.windows.find({lanes.axis, lanes.count});
+  const bool is_window = lanes.count > 1 && window != access.windows.end();
+  const int64_t elements = is_window ? window->second.elements : elements_at_once(access, lanes);
+  const int64_t loads = is_window ? window->second.loads : 1;
+  const int64_t iterations = is_window ? lanes.count : elements;  // that these serve
   const int64_t bytes = elements * std::max<int64_t>(1, access.buffer->type.bytes());
-  std::vector<int64_t> addresses;
+  std::vector<int64_t> starts;
   for (const Sample::Lane& lane : sample.lanes) {
     if (access.by_one && !lane.is_first) continue;
     std::vector<int64_t> values = lane.at;
     values.resize(access.variables, 0);
-    addresses.push_back(address_of(access, values) / bytes * bytes);
+    for (int64_t load = 0; load < loads; ++load) {
+      const int64_t behind = is_window ? window->second.first + load * elements : 0;
+      starts.push_back(address_of(access, values, behind) / bytes * bytes);
+    }
   }
-  if (addresses.empty()) return {};
+  if (starts.empty()) return {};
   // What all warps do is as much more as they move more elements.
   const int64_t moved = layout::volume(at.shape()) * (access.by_one ? 1 : at.replicas());
-  const int64_t sampled = static_cast<int64_t>(addresses.size()) * elements;
+  const int64_t sampled = static_cast<int64_t>(starts.size()) / loads * iterations;
   const auto scaled = [&](int64_t count) { return rounded_up(count * moved, sampled); };
   LayoutCost cost;
-  cost.accesses = scaled(1);
-  if (access.tile != nullptr) {
-    cost.wavefronts = scaled(layout::wavefronts(addresses, std::min(kAccessBytes, bytes)));
-    return cost;
+  cost.accesses = scaled(loads);
+  std::vector<int64_t> all;  // sectors
+  int64_t requests = 0;
+  for (int64_t load = 0; load < loads; ++load) {
+    std::vector<int64_t> addresses, sectors;
+    for (size_t k = static_cast<size_t>(load); k < starts.size(); k += static_cast<size_t>(loads))
+      addresses.push_back(starts[k]);
+    if (access.tile != nullptr) {
+      cost.wavefronts += scaled(layout::wavefronts(addresses, std::min(kAccessBytes, bytes)));
+      continue;
+    }
+    for (const int64_t address : addresses)
+      for (int64_t part = address; part < address + bytes; part += kSectorBytes) sectors.push_back(part / kSectorBytes);
+    requests += count_distinct(sectors);
+    all.insert(all.end(), sectors.begin(), sectors.end());
   }
-  std::vector<int64_t> sectors;
-  for (const int64_t address : addresses)
-    for (int64_t part = address; part < address + bytes; part += kSectorBytes) sectors.push_back(part / kSectorBytes);
-  std::sort(sectors.begin(), sectors.end());
-  cost.sectors = scaled(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
+  if (access.tile != nullptr) return cost;
+  const int64_t distinct = count_distinct(all);
+  cost.sectors = scaled(distinct + rounded_up(requests - distinct, kCachedSectors));
   return cost;
 }
 
@@ -218,6 +249,55 @@ std::string to_text(const LayoutCost& cost) {
   return fmt::format("cost {} ({})", cost.total(), fmt::join(parts, ", "));
 }
 
+namespace {
+
+// A window of one access.
+struct SharedWindow {
+  std::pair<size_t, int64_t> lanes;
+  bool stores;
+  bool is_vector;  // which is as good by itself
+  bool is_written;
+  size_t access;
+  LaneWindow window;
+};
+
+std::string text_of(const Use& use) {
+  std::string text = fmt::format("{}", static_cast<const void*>(use.buffer.get()));
+  for (const Expr& index : use.indices) text += " " + ir::to_text(index);
+  return text;
+}
+
+// What several accesses load of one window, or store of it if that is all, counts for the first of them.
+void share_windows(std::vector<SharedWindow>& windows, std::vector<MemoryAccess>& accesses) {
+  const auto place = [](const SharedWindow& one) {
+    return std::tuple(one.lanes, one.stores, one.window.base, one.window.origin + one.window.first);
+  };
+  std::stable_sort(windows.begin(), windows.end(),
+                   [&](const SharedWindow& a, const SharedWindow& b) { return place(a) < place(b); });
+  for (size_t k = 0, next = 0; k < windows.size(); k = next) {
+    const SharedWindow& begin = windows[k];
+    LaneWindow group = begin.window;
+    std::vector<const LaneWindow*> members{&begin.window};
+    for (next = k + 1; next < windows.size(); ++next) {
+      const SharedWindow& other = windows[next];
+      const bool is_alike = other.lanes == begin.lanes && other.stores == begin.stores;
+      const auto both = is_alike ? joined(group, other.window) : std::nullopt;
+      if (!both) break;
+      group = *both;
+      members.push_back(&other.window);
+    }
+    if (members.size() < 2 && (begin.stores || begin.is_vector)) continue;
+    if (begin.stores && !is_covered(group, members)) continue;
+    if (begin.is_written && !is_all_taken(group, members)) continue;
+    for (size_t other = k + 1; other < next; ++other)
+      accesses[windows[other].access].windows[windows[other].lanes] = {};
+    accesses[windows[k].access].windows[windows[k].lanes] = {group.first - group.taken[0], group.elements,
+                                                             group.loads()};
+  }
+}
+
+}  // namespace
+
 std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::IntegerFacts& facts,
                                           const decltype(Inference::tiles)& tiles, bool adds_vectors) {
   std::vector<MemoryAccess> accesses;
@@ -229,13 +309,17 @@ std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::Int
     while (alike[axis] > 1 && !is_same_for_lanes({facts, lengths, loop.vars[axis], alike[axis]}, guarded->guard))
       alike[axis] /= 2;
   const bool only_seen = !writes_own(loop.stmt);
+  std::vector<SharedWindow> windows;
+  const ir::BufferSet written = ir::memory_effects_of(loop.stmt).writes;
+  std::set<std::string> loaded;
   for (const Use& use : loop.uses) {
     if (use.buffer->scope != Scope::global && use.buffer->scope != Scope::shared) continue;
+    if (!use.changes && body.may_move_together(use.buffer) && !loaded.insert(text_of(use)).second) continue;
     std::vector<ir::Var> vars = loop.vars;
     auto indices = static_indices(use, vars);
     const auto names = [&](const Expr& index) { return body.mentions_values(index); };
     if (!indices || std::any_of(use.indices.begin(), use.indices.end(), names)) continue;
-    MemoryAccess access{use.buffer, use.changes || only_seen, std::move(*indices), vars.size(), {}, alike,
+    MemoryAccess access{use.buffer, use.changes || only_seen, std::move(*indices), vars.size(), {}, {}, alike,
                         {},         element_steps(use.buffer)};
     if (const auto tile = tiles.find(use.buffer.get()); tile != tiles.end()) access.tile = &tile->second;
     if (use.buffer->scope == Scope::shared && access.tile == nullptr) continue;
@@ -247,8 +331,25 @@ std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::Int
       access.vectors.push_back(choice.vector ? choice.vector->elements : 1);
       access.distances.push_back(distance_along(access, axis));
     }
+    for (size_t axis = 0; axis < loop.vars.size() && moves; ++axis) {
+      const bool is_common = !use.changes && !ir::mentions(use.indices, loop.vars[axis]);
+      for (int64_t lanes = 2; lanes <= alike[axis]; lanes *= 2) {
+        if (is_common) access.windows[{axis, lanes}].loads = 1;  // of the one element that all of them want
+        auto window = lane_window({facts, tiles}, use.buffer, use.indices, loop.vars[axis], lanes);
+        const int64_t one_by_one = lanes / std::gcd(lanes, access.vectors[axis]);
+        if (!window || window->loads() > one_by_one) continue;
+        const bool is_vector = window->loads() == one_by_one;
+        windows.push_back({{axis, lanes},
+                           use.changes,
+                           is_vector,
+                           written.contains(ir::memory_of(use.buffer)),
+                           accesses.size(),
+                           std::move(*window)});
+      }
+    }
     accesses.push_back(std::move(access));
   }
+  share_windows(windows, accesses);
   return accesses;
 }
 
@@ -266,11 +367,13 @@ LayoutCost least_cost(const ParallelLoop& loop, const std::vector<MemoryAccess>&
   LayoutCost cost;
   for (const MemoryAccess& access : accesses) {
     const int64_t bytes = volume * std::max<int64_t>(1, access.buffer->type.bytes());
-    const int64_t at_once = *std::max_element(access.vectors.begin(), access.vectors.end());
     bool is_distinct = true;  // else several iterations want the same
     for (size_t axis = 0; axis < loop.extents.size(); ++axis)
       is_distinct &= loop.extents[axis] == 1 || access.distances[axis] != 0;
-    cost.accesses += rounded_up(volume, kWarpSize * at_once);
+    int64_t least = rounded_up(volume, kWarpSize * *std::max_element(access.vectors.begin(), access.vectors.end()));
+    for (const auto& [lanes, window] : access.windows)
+      least = std::min(least, rounded_up(volume, kWarpSize * lanes.second) * window.loads);
+    cost.accesses += least;
     if (is_distinct && access.tile == nullptr) cost.sectors += rounded_up(bytes, kSectorBytes);
     if (is_distinct && access.tile != nullptr) cost.wavefronts += rounded_up(bytes, kBankBytes);
   }

@@ -4,7 +4,10 @@
 // layouts are regular: they rank layouts of the same statements, and say nothing about how long a kernel takes.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compiler/passes/algebra/static_index.h"
 #include "compiler/targets/c/integer_facts.h"
@@ -38,6 +41,12 @@ struct MemoryAccess {
   std::vector<passes::StaticIndex> indices;  // of the loop's variables, and others that count as 0
   size_t variables = 0;                      // all of these
   std::vector<int64_t> vectors;  // along each axis of the loop, how many neighbours one access can move; 1: none
+  // Of what so many neighbours along an axis load around each other: `loads` of `elements`, the first of which begins
+  // `first` elements behind what the first neighbour wants. No loads: those of another access serve this one, too.
+  struct Window {
+    int64_t first = 0, elements = 1, loads = 0;
+  };
+  std::map<std::pair<size_t, int64_t>, Window> windows;  // by axis and number of neighbours
   std::vector<int64_t> alike;  // along each axis, of how many neighbours all are accessed or none; 1: nothing is known
   std::vector<int64_t> distances;              // how far neighbours along each of them are apart in memory, in elements
   std::vector<int64_t> steps;                  // the same along the axes of the buffer

@@ -8,7 +8,6 @@
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
 #include "compiler/targets/gpu/facts/coordinates.h"
-#include "compiler/targets/gpu/facts/tensor_facts.h"
 
 namespace tilepilot::targets::gpu {
 
@@ -24,20 +23,6 @@ int64_t divisor(const ir::Affine& form, const ir::Var& lane, int64_t most) {
   for (const ir::Affine::Term& term : form.terms)
     if (term.var != lane) result = std::gcd(result, term.coefficient);
   return result;
-}
-
-// Elements from row to row, one number for each axis but the last; none if they are not known.
-std::optional<std::vector<Multiple>> row_steps(const Surroundings& around, const Buffer& buffer) {
-  if (buffer->scope != Scope::shared) return row_distances(*buffer);
-  std::vector<Multiple> steps;
-  const layout::SharedLayout& memory = around.tiles.at(buffer.get());
-  const auto strides = layout::row_major_strides(memory.shape());
-  for (size_t axis = 0; axis + 1 < strides.size(); ++axis)
-    steps.push_back({memory.span() == layout::SwizzleSpan::none
-                         ? memory.offset(std::min(strides[axis], layout::volume(memory.shape()) - 1))
-                         : 128 / memory.element_bits(),
-                     true});
-  return steps;
 }
 
 // Quotients and remainders of sums of which the lane is the last digit: if what else is in the sum, and the divisor,
@@ -69,8 +54,7 @@ class LaneApart : public ir::Rewriter {
   const int64_t lanes_;
 };
 
-// Quotients and remainders in which no lane stands, as multiples of unknown numbers: for a sum of which only multiples
-// matter.
+// See unknowns_apart.
 class Unknowns : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
@@ -91,6 +75,32 @@ class Unknowns : public ir::Rewriter {
 
 }  // namespace
 
+std::optional<std::vector<Multiple>> row_steps(const Surroundings& around, const Buffer& buffer) {
+  if (buffer->scope != Scope::shared) return row_distances(*buffer);
+  std::vector<Multiple> steps;
+  const layout::SharedLayout& memory = around.tiles.at(buffer.get());
+  const auto strides = layout::row_major_strides(memory.shape());
+  for (size_t axis = 0; axis + 1 < strides.size(); ++axis)
+    steps.push_back({memory.span() == layout::SwizzleSpan::none
+                         ? memory.offset(std::min(strides[axis], layout::volume(memory.shape()) - 1))
+                         : 128 / memory.element_bits(),
+                     true});
+  return steps;
+}
+
+Expr unknowns_apart(const Expr& index, const ir::Var& lane) { return Unknowns(lane).rewrite(index); }
+
+namespace {
+
+// The index as a sum for which multiples matter: of what names stand for, or else of the names, as of blocks that a
+// scheduler chooses.
+std::optional<ir::Affine> lane_form(const c::IntegerFacts& facts, const Expr& index, const ir::Var& lane) {
+  auto form = facts.affine(unknowns_apart(facts.expand(index), lane));
+  return form ? form : facts.affine(unknowns_apart(index, lane));
+}
+
+}  // namespace
+
 VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, const std::vector<Expr>& given,
                            const ir::Var& lane, int64_t lanes) {
   const auto none = [](std::string why) { return VectorChoice{std::nullopt, std::move(why)}; };
@@ -102,7 +112,7 @@ VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, con
   for (size_t axis = 0; axis + 1 < indices.size(); ++axis)
     if (ir::mentions(indices[axis], lane))
       return none(fmt::format("neighbours of the loop lie in different rows of `{}`", buffer->name));
-  const auto last = around.facts.affine(Unknowns(lane).rewrite(around.facts.expand(indices.back())));
+  const auto last = lane_form(around.facts, indices.back(), lane);
   if (!last || last->coefficient(lane) != 1)
     return none(fmt::format("neighbours of the loop are none in `{}`", buffer->name));
   const int64_t most = buffer->scope == Scope::global ? alignment_of(*buffer) : kAccessBytes;
@@ -171,7 +181,7 @@ bool is_same_for_lanes(const LaneCondition& where, const Expr& given) {
       node->op == (turned ? BinaryOp::gt : BinaryOp::lt) || node->op == (turned ? BinaryOp::le : BinaryOp::ge);
   const bool is_weak =
       node->op == (turned ? BinaryOp::ge : BinaryOp::le) || node->op == (turned ? BinaryOp::lt : BinaryOp::gt);
-  const auto form = [&](const Expr& part) { return facts.affine(Unknowns(lane).rewrite(facts.expand(part))); };
+  const auto form = [&](const Expr& part) { return lane_form(facts, part, lane); };
   auto side = form(turned ? node->right : node->left);
   auto limit = form(turned ? node->left : node->right);
   if (!(is_strict || is_weak) || !side || !limit || limit->coefficient(lane) != 0) return false;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/targets/c/integer_facts.h"
+#include "compiler/targets/gpu/facts/tensor_facts.h"
 #include "compiler/targets/gpu/layout/infer.h"
 
 namespace tilepilot::targets::gpu {
@@ -29,6 +30,13 @@ struct Surroundings {
   const c::IntegerFacts& facts;
   const decltype(Inference::tiles)& tiles;
 };
+
+// Elements from row to row, one number for each axis but the last; none if they are not known.
+std::optional<std::vector<Multiple>> row_steps(const Surroundings& around, const ir::Buffer& buffer);
+
+// The index with other variables, of the same factors, in the place of quotients and remainders in which no lane
+// stands: for a sum of which only multiples matter.
+ir::Expr unknowns_apart(const ir::Expr& index, const ir::Var& lane);
 
 // For an access that lane `lane` of `lanes` makes with these indices. None if lanes do not walk along the last axis, or
 // an address may not be a multiple of at least two elements.
