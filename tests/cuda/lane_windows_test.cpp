@@ -155,5 +155,24 @@ TEST(LaneWindows, LeaveWhatOthersWrite) {
 })");
 }
 
+// A tile has nothing before its first element, and what a condition leaves out is not read there.
+TEST(LaneWindows, StayInTiles) {
+  for (const char* value : {"select(i >= 1, tile[i - 1, j], 0.0)", "select(j >= 4, tile[i, j - 4], 0.0)",
+                            "select(i < 31, tile[i + 1, j], 0.0)", "select(j < 124, tile[i, j + 4], 0.0)",
+                            "select(i >= 1 and j < 64, tile[i - 1, 2 * j], 0.0)"}) {
+    SCOPED_TRACE(value);
+    launched(fmt::format(R"(program f(x: float32[32, 128], y: float32[32, 128]) {{
+  kernel bx in 1 threads 128 {{
+    shared tile: float32[32, 128]
+    copy x -> tile
+    parallel i, j in 32, 128 {{
+      y[i, j] = {}
+    }}
+  }}
+}})",
+                         value));
+  }
+}
+
 }  // namespace
 }  // namespace tilepilot::testing

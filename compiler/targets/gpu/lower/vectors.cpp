@@ -19,7 +19,7 @@ using ir::Scope;
 
 Expr bounds_condition(const Lowering& lowering, const Buffer& buffer, const std::vector<Expr>& indices) {
   Expr condition;
-  if (buffer->scope != Scope::global) return condition;
+  if (buffer->scope != Scope::global && buffer->scope != Scope::shared) return condition;
   for (size_t axis = 0; axis < indices.size(); ++axis) {
     const Expr &at = indices[axis], &extent = buffer->shape[axis];
     if (lowering.facts.in_bounds(at, extent)) continue;
@@ -56,22 +56,25 @@ namespace {
 // One vector of a move, in memory and in registers.
 struct Piece {
   ir::Region memory, held;
-  ir::Expr condition;  // that it is in bounds
+  ir::Expr condition;  // that it is in bounds; null if that need not be checked
   int64_t bytes;
 };
-Piece piece_of(const Lowering& lowering, const VectorMove& move, int64_t first, Span span) {
+// `is_checked`: what is loaded may lie outside where nothing asks for it, also of tiles.
+Piece piece_of(const Lowering& lowering, const VectorMove& move, int64_t first, bool is_checked, Span span) {
   std::vector<Expr> start = move.vector.start;
   start.back() = plus(start.back(), ir::int_imm(first));
   const Buffer& buffer = move.vector.buffer;
-  return {buffer->scope == Scope::shared ? lowering.address(buffer, start, span) : element(buffer, start, span),
+  const bool is_tile = buffer->scope == Scope::shared;
+  return {is_tile ? lowering.address(buffer, start, span) : element(buffer, start, span),
           element(move.registers, {plus(move.place, ir::int_imm(first))}, span),
-          bounds_condition(lowering, buffer, start), move.vector.elements * buffer->type.bytes()};
+          is_checked || !is_tile ? bounds_condition(lowering, buffer, start) : nullptr,
+          move.vector.elements * buffer->type.bytes()};
 }
 
 }  // namespace
 
 void load_vector(const Lowering& lowering, const VectorMove& move, int64_t first, Span span, Lowering::Stmts& out) {
-  const Piece piece = piece_of(lowering, move, first, span);
+  const Piece piece = piece_of(lowering, move, first, true, span);
   const ir::Stmt copy = call(fmt::format("copy_vector<{}>", piece.bytes), {piece.held, piece.memory}, span);
   if (!piece.condition) return out.push_back(copy);
   const ir::Stmt zero = call(fmt::format("zero_vector<{}>", piece.bytes), {piece.held}, span);
@@ -82,7 +85,7 @@ namespace {
 
 void write_vector(const char* way, const Lowering& lowering, const VectorMove& move, int64_t first, const Expr& by,
                   Span span, Lowering::Stmts& out) {
-  const Piece piece = piece_of(lowering, move, first, span);
+  const Piece piece = piece_of(lowering, move, first, false, span);
   const ir::Stmt write = call(fmt::format("{}_vector<{}>", way, piece.bytes), {piece.memory, piece.held}, span);
   const Expr condition = by ? both(by, piece.condition) : piece.condition;
   out.push_back(condition ? ir::make_stmt(ir::If{condition, write, nullptr}, span) : write);
