@@ -21,6 +21,7 @@
 #include "compiler/targets/gpu/facts/if_conversion.h"
 #include "compiler/targets/gpu/facts/loop_body.h"
 #include "compiler/targets/gpu/facts/loop_unswitching.h"
+#include "compiler/targets/gpu/facts/stored_values.h"
 #include "compiler/targets/gpu/facts/unrolled_parts.h"
 #include "compiler/targets/gpu/layout/normalize.h"
 #include "compiler/targets/gpu/layout/tile_sources.h"
@@ -177,7 +178,8 @@ Result<ir::Program> prepare(const ir::Program& program) {
     if (!kernel.thread_vars.empty() || ir::contains<ir::Roles>(kernel.body))
       kernel.body = passes::thread_private_loops(kernel.body);
   for (const ir::Kernel& kernel : current.kernels) TRY(passes::check_thread_stores(kernel));
-  for (ir::Kernel& kernel : current.kernels) kernel = unswitch_loops(with_if_conversion(with_lanes_of_sums(kernel)));
+  for (ir::Kernel& kernel : current.kernels)
+    kernel = unswitch_loops(with_stored_values(with_if_conversion(with_lanes_of_sums(kernel))));
   current = passes::simplify(current);
   for (ir::Kernel& kernel : current.kernels)
     kernel = with_deferred_reductions(
