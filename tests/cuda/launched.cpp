@@ -7,10 +7,10 @@
 
 namespace tilepilot::testing {
 
-Launched launched(const std::string& text) {
+Launched launched(const std::string& text, targets::gpu::Architecture architecture) {
   const ir::Program program = parse(text);
   Launched result;
-  EmulatedBatch batch(targets::gpu::Architecture::sm_80);
+  EmulatedBatch batch(architecture);
   const auto added = batch.add(program);
   EXPECT_TRUE(added.ok()) << (added.ok() ? "" : added.error().message);
   batch.compile();
@@ -27,7 +27,7 @@ Launched launched(const std::string& text) {
   result.source = batch.source(0);
   SourceMap sources;
   sources.add("kernel.ir", text);
-  const auto explained = targets::cuda::explanation(program, targets::gpu::Architecture::sm_80, sources);
+  const auto explained = targets::cuda::explanation(program, architecture, sources);
   if (explained.ok()) result.explanation = *explained;
   return result;
 }

@@ -20,6 +20,6 @@ struct Launched {
 };
 
 // Of a program's text. Fails the test where the results are others.
-Launched launched(const std::string& text);
+Launched launched(const std::string& text, targets::gpu::Architecture architecture = targets::gpu::Architecture::sm_80);
 
 }  // namespace tilepilot::testing

@@ -68,5 +68,22 @@ TEST(StoredValues, AreRounded) {
 })");
 }
 
+// Neighbours that are added to several tensors.
+TEST(StoredValues, OfSumsAreVectors) {
+  const Launched run = launched(R"(program f(x: float32[1024], a: float32[1024], b: float32[1024]) {
+  kernel bx in 4 threads 64 {
+    fragment f: float32[1024]
+    copy x -> f
+    parallel i in 1024 {
+      atomic add a[i], f[i]
+      atomic add b[i], f[i] * f[i]
+    }
+  }
+})",
+                                targets::gpu::Architecture::sm_90a);
+  EXPECT_THAT(run.source, ::testing::HasSubstr("add_vector<16>(a"));
+  EXPECT_THAT(run.source, ::testing::HasSubstr("add_vector<16>(b"));
+}
+
 }  // namespace
 }  // namespace tilepilot::testing

@@ -112,6 +112,7 @@ LoopBody::LoopBody(const ir::For& loop, bool adds_vectors) : statements_(ir::sta
       Count& count = counts_[ir::memory_of(buffer)];
       ++(writes ? count.stores : count.loads);
     });
+    if (is_plain_sum(stmt)) --counts_[ir::memory_of(ir::as<ir::Atomic>(stmt)->element.buffer)].loads;
     note(stmt);
   }
   for (size_t k = 0; k < loop.vars.size(); ++k)
