@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "compiler/ir/effects.h"
@@ -53,6 +54,21 @@ bool writes_whole_lines(const layout::Fragment& held, int64_t run, int64_t eleme
       if (static_cast<int64_t>(written.size()) * run != line) return false;
   }
   return true;
+}
+
+// Whether threads that store themselves write less than two sectors, of which pieces begin within one, at once: of runs
+// of so many elements, or parts of them where rows of the tensor lie so.
+bool writes_short_pieces(const layout::Fragment& held, int64_t run, const ir::BufferData& tensor) {
+  constexpr int64_t kShortest = 64;
+  for (const Multiple& distance : row_distances(tensor).value_or(std::vector<Multiple>{{1, false}}))
+    run = std::gcd(run, distance.of);
+  std::set<int64_t> written;
+  for (int64_t lane = 0; lane < std::min<int64_t>(layout::kWarpSize, held.thread_count()); ++lane)
+    if (const auto element = held.element({lane, 0}))
+      for (int64_t k = 0; k < run; ++k) written.insert(*element + k);
+  const auto begins = [&](int64_t element) { return !written.contains(element - 1); };
+  const int64_t pieces = std::count_if(written.begin(), written.end(), begins);
+  return static_cast<int64_t>(written.size()) * tensor.type.bytes() < pieces * kShortest;
 }
 
 // Whether they have no element in common, for all that the compiler knows.
@@ -167,10 +183,21 @@ class Stores : public ir::Rewriter {
       if (const Stmt parts = in_parts(stmt, copy)) return parts;
     const ir::Buffer tile = tile_for(copy, "_tile", copy.source.buffer->shape, stmt->span);
     ir::Copy stored{whole(tile, stmt->span), copy.destination, copy.options, ir::CopyMode::bulk_store};
-    if (const std::string why = not_stored(stored); !why.empty()) return by_threads(stmt, copy, why);
+    const Stmt filled = ir::make_stmt(ir::Copy{copy.source, whole(tile, stmt->span), {}}, stmt->span);
+    if (const std::string why = not_stored(stored); !why.empty()) {
+      if (tile->rank() < 2 || !writes_short_pieces(held, run, *copy.destination.buffer))
+        return by_threads(stmt, copy, why);
+      stored.mode = ir::CopyMode::complete;
+      found = true;
+      kernel_.allocations.push_back(tile);
+      decisions.push_back({stmt->span,
+                           name_of_copy(copy.source.buffer, copy.destination.buffer),
+                           "through a tile, by the threads",
+                           {"not TMA: " + why}});
+      return block({filled, ir::make_stmt(std::move(stored), stmt->span)}, stmt->span);
+    }
     found = true;
     kernel_.allocations.push_back(tile);
-    const Stmt filled = ir::make_stmt(ir::Copy{copy.source, whole(tile, stmt->span), {}}, stmt->span);
     const Stmt leaves = ir::make_stmt(std::move(stored), stmt->span);
     // One block's tile may be under way while the next block is computed.
     if (runs_on(stmt)) return block({wait(stmt->span), filled, leaves, commit(stmt->span)}, stmt->span);

@@ -1,7 +1,8 @@
 // TMA store epilogue (sm_90a): whole tiles are stored by TMA. The fragments of tensor cores hold a few bytes of a row
-// in each thread, so that threads would write parts of sectors: they go through a tile in shared memory. Fragments of
-// which a warp writes whole lines do not: the way through shared memory costs two barriers. Tiles that a program copies
-// from shared memory itself are stored by TMA, too.
+// in each thread, so that threads would write parts of sectors: they go through a tile in shared memory. Where
+// TMA cannot store that tile, as in tensors whose rows are no multiples of 16 bytes, threads copy it row by row.
+// Fragments of which a warp writes whole lines do not: the way through shared memory costs two barriers. Tiles that a
+// program copies from shared memory itself are stored by TMA, too.
 #pragma once
 
 #include <optional>
