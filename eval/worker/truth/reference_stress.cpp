@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "eval/graph/input_numbers.h"
+#include "eval/graph/input_probes.h"
 #include "eval/worker/truth/compare/error_scan.h"
 #include "eval/worker/truth/reference_side.h"
 #include "eval/worker/truth/stress/weight_rows.h"
@@ -51,6 +52,50 @@ std::set<StressKind> telling_kinds(const Graph& graph, bool has_jumps) {
   return kinds;
 }
 
+// What reads a weight, a buffer, a number is easily left out.
+std::vector<StressPlan> plans_of_state(const WeightSets& sets, bool has_numbers) {
+  std::vector<StressPlan> plans;
+  if (sets.has_movable_buffers())
+    plans.push_back({StressKind::buffers, {kMovedBuffers, kNearBuffers, kMovedFloatBuffers}});
+  if (sets.has_counters()) plans.push_back({StressKind::buffers, {kFurtherBuffers}});
+  for (int i = 0; i < sets.turning_points(); ++i) plans.push_back({StressKind::buffers, {kTurningPoint + i}});
+  if (sets.has_transitions()) plans.push_back({StressKind::buffers, {kNearlyThere}});
+  if (sets.has_movable_weights()) plans.push_back({StressKind::weights, {kStretchedWeights}});
+  if (has_numbers)
+    for (auto& strengths : {std::vector{1, -1}, std::vector{510}, std::vector{-4}})
+      plans.push_back({StressKind::numbers, strengths});
+  return plans;
+}
+
+std::vector<StressPlan> further_plans_of_state(const WeightSets& sets) {
+  std::vector<StressPlan> plans;
+  if (sets.has_movable_weights())
+    for (auto& strengths : {std::vector{kLargerWeights}, std::vector{kLargeWeights, kFairlyLargeWeights},
+                            std::vector{kSmallWeights}, std::vector{kEmptyRows}, std::vector{kOffsetWeights}})
+      plans.push_back({StressKind::weights, strengths});
+  if (sets.has_movable_buffers()) plans.push_back({StressKind::buffers, {kStretchedBuffers}});
+  return plans;
+}
+
+// What only some models need, and shows where nothing else does.
+std::vector<StressPlan> plans_of_probes(const InputProbes& probes, const std::vector<at::Tensor>& inputs,
+                                        const std::vector<InputFacts>& facts) {
+  const auto varying = inputs_of_kind(StressKind::negative, inputs, facts);
+  const bool narrow = std::any_of(inputs.begin(), inputs.end(),
+                                  [](const at::Tensor& input) { return input.scalar_type() == at::kHalf; });
+  std::vector<StressPlan> plans;
+  if (varying.empty()) return plans;
+  if (probes.steps > 0) plans.push_back({StressKind::halves, {probes.steps}});
+  if (probes.opposite && varying.size() > 1)
+    plans.push_back({StressKind::negative,
+                     narrow ? std::vector{kOpposite + 6, kOpposite} : std::vector{kOpposite + 10, kOpposite + 6}});
+  if (narrow) return plans;  // the other sizes are beyond float16
+  if (!probes.below.empty()) plans.push_back({StressKind::negative, probes.below});
+  if (!probes.above.empty()) plans.push_back({StressKind::positive, probes.above});
+  if (!probes.beyond_integers.empty()) plans.push_back({StressKind::extreme, probes.beyond_integers});
+  return plans;
+}
+
 }  // namespace
 
 bool ReferenceSide::is_decisive(const StressTrial& stress) const {
@@ -77,25 +122,8 @@ void ReferenceSide::find_stress_trials() const {
   first->reset();
   const auto& inputs = search.given().inputs;
   std::vector<StressPlan> plans = stress_plans(inputs, facts_);
-  std::vector<StressPlan> of_state;  // always tried: what reads a weight, a buffer, a number is easily left out
-  if (maker_->weight_sets().has_movable_buffers())
-    of_state.push_back({StressKind::buffers, {kMovedBuffers, kNearBuffers, kMovedFloatBuffers}});
-  if (maker_->weight_sets().has_counters()) of_state.push_back({StressKind::buffers, {kFurtherBuffers}});
-  for (int i = 0; i < maker_->weight_sets().turning_points(); ++i)
-    of_state.push_back({StressKind::buffers, {kTurningPoint + i}});
-  if (maker_->weight_sets().has_transitions()) of_state.push_back({StressKind::buffers, {kNearlyThere}});
-  if (maker_->weight_sets().has_movable_weights()) {
-    of_state.push_back({StressKind::weights, {kStretchedWeights}});
-    plans.push_back({StressKind::weights, {kLargerWeights}});
-    plans.push_back({StressKind::weights, {kLargeWeights, kFairlyLargeWeights}});
-    plans.push_back({StressKind::weights, {kSmallWeights}});
-    plans.push_back({StressKind::weights, {kEmptyRows}});
-    plans.push_back({StressKind::weights, {kOffsetWeights}});
-  }
-  if (maker_->weight_sets().has_movable_buffers()) plans.push_back({StressKind::buffers, {kStretchedBuffers}});
-  if (!reference_.numbers.empty())
-    for (auto& strengths : {std::vector{1, -1}, std::vector{510}, std::vector{-4}})
-      of_state.push_back({StressKind::numbers, strengths});
+  const std::vector<StressPlan> always = plans_of_state(maker_->weight_sets(), !reference_.numbers.empty());
+  for (auto& plan : further_plans_of_state(maker_->weight_sets())) plans.push_back(plan);
   if (may_be_near_weights(reference_.forward, maker_->exported_weights(), inputs, facts_))
     plans.push_back({StressKind::near, {0}});
   double waited = 0;
@@ -113,12 +141,15 @@ void ReferenceSide::find_stress_trials() const {
     kinds.insert(plan.kind);
     waited += try_plan(plan, search);
   };
-  for (auto& plan : of_state) try_one(plan);
   const bool all_open = std::find(open_.begin(), open_.end(), false) == open_.end();
   const bool changes_more = mutates_inputs_ || !judged_state_.empty();
   const bool says_something_of_equals = !all_open && (!chooses() || !changes_more);
+  for (auto& plan : always) try_one(plan);
+  double taken_by_telling = -worked.seconds(waited);  // is not the others' time
+  for (auto& plan : plans_of_probes(input_probes(reference_.forward), inputs, facts_))
+    if (!makes_equals(plan.kind) || says_something_of_equals) try_one(plan);
+  taken_by_telling += worked.seconds(waited);
   std::set<StressKind> telling = telling_kinds(reference_.forward, jumps_ || chooses());
-  double taken_by_telling = 0;  // is not the others' time
   std::set<std::string> untried;
   int tried = 0;
   for (auto& plan : plans) {

@@ -389,7 +389,7 @@ Result<Trial> TrialMaker::run_eager(const TrialRecipe& recipe, const std::vector
 Result<Trial> TrialMaker::make_trial(const TrialRecipe& recipe, const std::vector<InputFacts>& facts) const {
   auto trial = TRY(run_eager(recipe, facts));
   TRY(add_truth(trial));
-  trial.keeps_round = recipe.stress.kind == StressKind::grid;
+  trial.keeps_round = recipe.stress.kind == StressKind::grid || recipe.stress.kind == StressKind::halves;
   return trial;
 }
 

@@ -45,7 +45,7 @@ struct KindRow {
   std::string_view name;
   unsigned traits = 0;
 };
-constexpr std::array<KindRow, 28> kKinds = {{
+constexpr std::array<KindRow, 29> kKinds = {{
     {StressKind::none, "given inputs"},
     {StressKind::signs, "random signs", kFloats | kApart | kOfSize},
     {StressKind::negative, "negative inputs alone", kFloats | kApart | kOfSize},
@@ -62,6 +62,7 @@ constexpr std::array<KindRow, 28> kKinds = {{
     {StressKind::zeros, "zeros", kFloats | kManyEqual},
     {StressKind::ties, "ties", kFloats | kManyEqual},
     {StressKind::grid, "round numbers", kFloats | kManyEqual},
+    {StressKind::halves, "numbers halfway between whole ones", kFloats | kManyEqual},
     {StressKind::sorted, "sorted inputs", kFloats},
     {StressKind::alike, "rows that are nearly the same", kFloats},
     {StressKind::shifted, "numbers around one", kFloats},
@@ -109,6 +110,23 @@ at::Tensor with_single_element(const at::Tensor& tensor, int strength, Draws& dr
 at::Tensor on_one_side(const at::Tensor& tensor, int strength) {
   constexpr int kFar = 6;
   return tensor.abs().add_(strength >= kFar ? 1 : 0).mul_(std::ldexp(1.0, strength));
+}
+
+// Where a row's largest number is the number of steps, a step is one. Inputs of few elements are steps themselves.
+at::Tensor half_steps(const at::Tensor& tensor, int largest, bool is_step, Draws& draws) {
+  constexpr double kLargest = 0.25;
+  if (is_step) return at::copysign(draws.integers(1, 2).to(tensor.scalar_type()), tensor);
+  const at::Tensor halves = draws.integers(-2 * largest, 2 * largest).to(tensor.scalar_type()).mul(0.5);
+  return at::where(some_of_each_draw(draws.uniform(), kLargest), at::copysign(at::full_like(tensor, largest), halves),
+                   halves);
+}
+
+// Beside the largest of the inputs: one number for a row, or for all.
+bool has_few_elements(const std::vector<at::Tensor>& inputs, const std::vector<int>& among, size_t which) {
+  constexpr int64_t kFew = 8;
+  int64_t most = 0;
+  for (const int each : among) most = std::max(most, inputs[static_cast<size_t>(each)].numel());
+  return inputs[which].numel() * kFew <= most;
 }
 
 at::Tensor with_faint_rows(const at::Tensor& tensor, int strength, Draws& draws) {
@@ -296,11 +314,12 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
     case StressKind::near:
     case StressKind::agree:
     case StressKind::nearly:
+    case StressKind::halves:
       return tensor;
     case StressKind::signs:
       return at::where(draws.uniform().gt(0.5), tensor, tensor.neg());
     case StressKind::negative:
-      return on_one_side(tensor, recipe.strength).neg_();
+      return on_one_side(tensor, recipe.strength % kOpposite).neg_();
     case StressKind::large: {
       const at::Tensor scaled = tensor.mul(std::ldexp(1.0, recipe.strength));
       constexpr double kLargestHalf = 65504;
@@ -536,6 +555,7 @@ void apply_stress(const StressRecipe& recipe, const std::vector<InputFacts>& fac
     if (leaf.isTensor()) inputs.push_back(leaf.toTensor());
   }
   auto chosen = inputs_of_kind(recipe.kind, inputs, facts);
+  const std::vector<int> of_kind = chosen;
   std::erase_if(chosen, [&](int input) { return is_kept(recipe, input); });
   int number = 0;
   for (auto& leaf : leaves) {
@@ -546,6 +566,12 @@ void apply_stress(const StressRecipe& recipe, const std::vector<InputFacts>& fac
     at::Tensor place = at::empty_strided(given.sizes(), given.strides(), given.options());
     const uint64_t own = seed + 7 * (i + 1);
     at::Tensor made = stressed(recipe, given, facts[i], own);
+    const auto before = std::find(of_kind.begin(), of_kind.end(), static_cast<int>(i)) - of_kind.begin();
+    if (recipe.kind == StressKind::negative && recipe.strength >= kOpposite && before % 2 == 1) made = made.neg();
+    if (recipe.kind == StressKind::halves) {
+      Draws draws(given, own);
+      made = half_steps(given, recipe.strength, has_few_elements(inputs, of_kind, i), draws);
+    }
     if (recipe.kind == StressKind::agree || recipe.kind == StressKind::nearly) {
       const at::Tensor& other = inputs[first_alike(inputs, i)];
       const bool nearly = recipe.kind == StressKind::nearly;

@@ -16,7 +16,7 @@ namespace tilepilot::eval {
 enum class StressKind {
   none,       // as given
   signs,      // of floating inputs, random for each element
-  negative,   // floating inputs are minus their magnitude, times 2^strength
+  negative,   // floating inputs are minus their magnitude, times 2^strength; from kOpposite on every second one plus
   large,      // floating inputs times 2^strength
   constants,  // inputs that `get_inputs` makes the same every time get other values, or change places
   together,   // constants, and other floating inputs times 2^strength
@@ -30,6 +30,7 @@ enum class StressKind {
   zeros,      // floating inputs are zero, or some of their elements and rows
   ties,       // floating inputs rounded to few values
   grid,       // floating inputs rounded to multiples of 2^-strength
+  halves,     // floating inputs are multiples of one half, and none is larger than strength, which many are
   sorted,     // floating inputs sorted along their last axis
   alike,      // rows of floating inputs nearly the same
   shifted,    // floating inputs times 2^-strength, and one
@@ -67,6 +68,9 @@ bool may_make_equals(StressKind kind);
 // Whether the kind is about sizes, so that weights may be others as well: numbers that it makes round, equal or special
 // are so behind given weights alone.
 bool is_of_size(StressKind kind);
+
+// From here on a strength of `negative` says that inputs are on either side of zero by turns.
+inline constexpr int kOpposite = 100;
 
 // Elements of an input that stay as given: those at `begin`, `begin` + `step`, ... below `end` along an axis.
 struct KeptPart {
