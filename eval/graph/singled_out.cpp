@@ -27,12 +27,14 @@ void add(double value, SingledOut& found) {
   if (std::find(found.values.begin(), found.values.end(), value) == found.values.end()) found.values.push_back(value);
 }
 
+enum class Searched { input, counter, weight };
+
 // What the elements of an input are held against.
 class Search {
  public:
-  // `counts`: of a number that only grows, the next of those that leave a remainder is one as well.
-  Search(const GraphUses& uses, const FewElements& elements, const RarePlaces& rare_places, bool counts = false)
-      : uses_(uses), elements_(elements), rare_places_(rare_places), counts_(counts) {}
+  Search(const GraphUses& uses, const FewElements& elements, const RarePlaces& rare_places,
+         Searched what = Searched::input)
+      : uses_(uses), elements_(elements), rare_places_(rare_places), what_(what) {}
 
   // NaN passes through arithmetic, and so do most infinities.
   void follow_what_is_no_number(int id, SingledOut& found, int depth = 0) const {
@@ -86,7 +88,7 @@ class Search {
   const GraphUses& uses_;
   const FewElements& elements_;
   const RarePlaces& rare_places_;
-  bool counts_;
+  Searched what_;
 
   static void add_all(const SingledOut& own, const Before& before, SingledOut& found) {
     found.nan = found.nan || own.nan;
@@ -101,6 +103,9 @@ class Search {
     const std::string_view name = plain_name(node);
     if (name == "neg") return [](double value) { return std::vector{-value}; };
     if (name == "abs") return [](double value) { return std::vector{value, -value}; };
+    // Of inputs that is a matter of roundings.
+    if (name == "exp" && what_ == Searched::weight)
+      return [](double value) { return value > 0 ? std::vector{std::log(value)} : std::vector<double>(); };
     const auto number = node.args.size() > 1 ? number_of(&node.args[1]) : std::nullopt;
     if (!number || node.args.size() > 2 || !node.kwargs.empty()) return {};
     const double by = *number;
@@ -110,8 +115,9 @@ class Search {
     if (name == "mul" && by != 0) return [by](double value) { return std::vector{value / by}; };
     if (name == "div" && by != 0) return [by](double value) { return std::vector{value * by}; };
     if (name == "floor_divide" && by != 0) return [by](double value) { return std::vector{value * by}; };
+    // Of a number that only grows, the next of those that leave a remainder is one as well.
     if (name == "remainder" && by > 0)
-      return [by, counts = counts_](double value) {
+      return [by, counts = what_ == Searched::counter](double value) {
         return counts ? std::vector{value, value + by} : std::vector{value};
       };
     return {};
@@ -152,6 +158,9 @@ class Search {
       for (const GraphArgument* other : others_of(node, id))
         found.infinite = found.infinite || std::isinf(number_of(other).value_or(0));
     if (!is_integer && kBounds.count(name)) look_at_bounds(node, id, found);
+    if (what_ == Searched::weight && name == "hardtanh")
+      for (const GraphArgument* other : others_of(node, id))
+        if (const auto number = number_of(other)) add(*number, found);
     // Beside a bound of floating numbers what is computed is nearly the same.
     const bool bounds = is_integer && kBounds.count(name), orders = kOrder.count(name);
     if (bounds || orders || kEqual.count(name)) {
@@ -180,10 +189,11 @@ class Search {
   }
 
   // Bounds that no other stress goes beyond.
-  static void look_at_bounds(const GraphNode& node, int id, SingledOut& found) {
+  void look_at_bounds(const GraphNode& node, int id, SingledOut& found) const {
     constexpr double kReached = 0x1p20, kMost = 0x1p126;
     for (const GraphArgument* other : others_of(node, id)) {
       const double bound = number_of(other).value_or(0);
+      if (what_ == Searched::weight && number_of(other)) add(bound, found);
       if (std::abs(bound) >= kReached && std::abs(bound) <= kMost) add(2 * bound, found);
     }
   }
@@ -274,12 +284,23 @@ std::optional<std::pair<double, double>> range_of(const GraphNode& draw) {
 std::vector<int64_t> turning_points(const Graph& forward, int buffer, const FewElements& elements) {
   const GraphUses uses(forward);
   SingledOut found;
-  Search(uses, elements, {}, true).follow(buffer, found, [](double value) { return std::vector{value}; });
+  Search(uses, elements, {}, Searched::counter).follow(buffer, found, [](double value) { return std::vector{value}; });
   std::set<int64_t> points;
   constexpr double kMost = 1e9;
   for (const double value : found.values)
     if (value >= 0 && value <= kMost && value == std::floor(value)) points.insert(static_cast<int64_t>(value));
   return {points.begin(), points.end()};
+}
+
+std::vector<double> bounds_of_weight(const Graph& forward, int weight) {
+  const GraphUses uses(forward);
+  const FewElements none = [](int) { return std::vector<double>(); };
+  const RarePlaces nowhere;
+  SingledOut found;
+  Search(uses, none, nowhere, Searched::weight).follow(weight, found, [](double value) { return std::vector{value}; });
+  std::erase_if(found.values, [](double value) { return !std::isfinite(value); });
+  std::sort(found.values.begin(), found.values.end());
+  return found.values;
 }
 
 std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements,

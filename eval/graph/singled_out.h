@@ -34,6 +34,10 @@ using RarePlaces = std::function<std::vector<int64_t>(int value)>;
 // is another one. The least first.
 std::vector<int64_t> turning_points(const Graph& forward, int buffer, const FewElements& elements);
 
+// Numbers that elements of a weight are compared with or cut at, also what arithmetic with a number and `exp` make of
+// them.
+std::vector<double> bounds_of_weight(const Graph& forward, int weight);
+
 // By tensor among forward's inputs. `recipe`: the graph that makes them.
 std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, const FewElements& elements,
                                     const RarePlaces& rare_places = {});

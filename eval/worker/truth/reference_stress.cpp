@@ -61,6 +61,8 @@ std::vector<StressPlan> plans_of_state(const WeightSets& sets, bool has_numbers)
   for (int i = 0; i < sets.turning_points(); ++i) plans.push_back({StressKind::buffers, {kTurningPoint + i}});
   if (sets.has_transitions()) plans.push_back({StressKind::buffers, {kNearlyThere}});
   if (sets.has_movable_weights()) plans.push_back({StressKind::weights, {kStretchedWeights}});
+  if (sets.has_bounds())
+    for (const int set : {kBeyondBounds, kBelowBounds}) plans.push_back({StressKind::weights, {set}});
   if (has_numbers)
     for (auto& strengths : {std::vector{1, -1}, std::vector{510}, std::vector{-4}})
       plans.push_back({StressKind::numbers, strengths});

@@ -123,6 +123,7 @@ Status TrialMaker::prepare() {
   find_read_state(uses);
   find_transitions();
   find_turning_points(uses);
+  find_bounds();
   return {};
 }
 
@@ -254,6 +255,18 @@ void TrialMaker::find_turning_points(const GraphUses& uses) {
     if (!at.empty()) points[counter] = at;
   }
   weights_->set_turning_points(std::move(points));
+}
+
+void TrialMaker::find_bounds() {
+  std::map<size_t, std::vector<double>> bounds;
+  for (auto& weight : reference_.parameters) {
+    if (weight.value < 0 || weight.is_buffer) continue;
+    auto found = bounds_of_weight(reference_.forward, weight.value);
+    const at::Tensor& given = weights_->given()[static_cast<size_t>(weight.value)];
+    if (!found.empty() && given.defined() && given.is_floating_point())
+      bounds[static_cast<size_t>(weight.value)] = std::move(found);
+  }
+  weights_->set_bounds(std::move(bounds));
 }
 
 // Weights that are drawn anew may be none that the model can work with: those stay.

@@ -150,6 +150,7 @@ class TrialMaker {
   Status try_on_host(const std::vector<c10::IValue>& leaves, const State& state) const;
   void find_transitions();
   void find_turning_points(const GraphUses& uses);
+  void find_bounds();
   bool reads_state(const std::vector<c10::IValue>& leaves, const std::vector<size_t>& values,
                    const std::vector<std::string>& outputs) const;
   // Of a trial with leaves, seed, weights and all else that decides the call.

@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "eval/worker/truth/stress/transitions.h"
+#include "eval/worker/truth/stress/value_draws.h"
 
 namespace tilepilot::eval {
 
@@ -123,9 +125,36 @@ State WeightSets::make(int set) const {
     made = redrawn_weights(graph, given, seed + 1, unmoved);
     if (const Stretch* stretch = rule_of(kStretches, set))
       made = stretched_weights(graph, made, seed + static_cast<uint64_t>(set), *stretch, unmoved);
+    if (set == kBeyondBounds || set == kBelowBounds) move_beyond_bounds(made, set, unmoved);
   }
   keep(set, made);
   return made;
+}
+
+// Half of the elements are beside a bound, on either side; exactly there roundings decide.
+void WeightSets::move_beyond_bounds(State& made, int set, const Unmoved& unmoved) const {
+  constexpr int64_t kFew = 8;
+  constexpr double kFar = 0.5, kLeast = 0.125;
+  for (auto& [value, bounds] : bounds_) {
+    at::Tensor& weight = made[value];
+    if (unmoved.count(value) != 0 || !weight.defined() || weight.numel() == 0) continue;
+    const auto beside = [&](double bound, bool above) {
+      return bound + (above ? 1 : -1) * (kFar * std::abs(bound) + kLeast);
+    };
+    if (weight.numel() < kFew) {
+      const bool above = set == kBeyondBounds;
+      weight.fill_(beside(above ? bounds.back() : bounds.front(), above));
+      continue;
+    }
+    std::vector<double> numbers;
+    for (const double bound : bounds)
+      for (const bool above : {false, true}) numbers.push_back(beside(bound, above));
+    Draws draws(weight, options_.seed + value + static_cast<uint64_t>(set));
+    const at::Tensor which = draws.integers(0, static_cast<int64_t>(numbers.size()) - 1).flatten();
+    const at::Tensor all = at::tensor(numbers, at::dtype(at::kDouble).device(weight.device()));
+    const at::Tensor chosen = all.index_select(0, which).reshape(weight.sizes()).to(weight.scalar_type());
+    weight.copy_(at::where(draws.uniform().lt(0.5), chosen, weight));
+  }
 }
 
 void WeightSets::keep(int set, const State& weights) const {

@@ -15,11 +15,13 @@ namespace tilepilot::eval {
 // The model's state in a call: as exported, moved a little, drawn anew; with other values of buffers alone (all; whole
 // numbers only a little; all but whole numbers; of other signs and sizes; counters where what they count towards is
 // near; all, counters a few steps further); or drawn anew and of other signs and sizes, of larger size, large, with
-// rows of zeros, around another mean; or moved a little, with buffers that are the same number everywhere (gates).
+// rows of zeros, around another mean, beyond numbers that the model cuts them at (few elements all above the largest of
+// these, or below the least); or moved a little, with buffers that are the same number everywhere (gates).
 inline constexpr int kGivenWeights = 0, kMovedWeights = 1, kRedrawnWeights = 2, kMovedBuffers = 3, kNearBuffers = 4,
                      kMovedFloatBuffers = 5, kStretchedWeights = 6, kLargerWeights = 7, kLargeWeights = 8,
                      kFairlyLargeWeights = 9, kStretchedBuffers = 10, kEmptyRows = 11, kOffsetWeights = 12,
-                     kNearlyThere = 13, kSmallWeights = 14, kFurtherBuffers = 15, kMovedGates = 16;
+                     kNearlyThere = 13, kSmallWeights = 14, kFurtherBuffers = 15, kMovedGates = 16, kBeyondBounds = 17,
+                     kBelowBounds = 18;
 
 // From here on: counters at their turning points, the first of each, the second, ...
 inline constexpr int kTurningPoint = 100;
@@ -55,6 +57,9 @@ class WeightSets {
   // How many sets there are from kTurningPoint on: as many as a counter has such points, but for more than four.
   int turning_points() const;
   void set_steps_to_the_end(std::map<size_t, int64_t> steps) { steps_to_the_end_ = std::move(steps); }
+  // Of weights that are cut or compared, by value of the graph.
+  bool has_bounds() const { return !bounds_.empty(); }
+  void set_bounds(std::map<size_t, std::vector<double>> bounds) { bounds_ = std::move(bounds); }
   void set_turning_points(std::map<size_t, std::vector<int64_t>> points) { turning_points_ = std::move(points); }
 
   // Whether the model gives numbers with a set where it does with the given weights.
@@ -69,6 +74,7 @@ class WeightSets {
   void find_unmoved(int set, const Fits& fits, Unmoved& unmoved);
   Unmoved unmoved_in(int set) const;
   void keep(int set, const State& weights) const;
+  void move_beyond_bounds(State& made, int set, const Unmoved& unmoved) const;
 
   const Reference& reference_;
   Options options_;
@@ -76,8 +82,9 @@ class WeightSets {
   mutable std::optional<State> given_on_device_;           // once asked for
   std::map<size_t, int64_t> steps_to_the_end_;             // that counters are moved by, by value of the graph
   std::map<size_t, std::vector<int64_t>> turning_points_;  // of counters, by value of the graph
-  Unmoved unmoved_;                                        // in every set
-  std::map<int, Unmoved> unmoved_in_;                      // in one set besides
+  std::map<size_t, std::vector<double>> bounds_;
+  Unmoved unmoved_;                    // in every set
+  std::map<int, Unmoved> unmoved_in_;  // in one set besides
   mutable std::map<int, State> kept_;
 };
 
