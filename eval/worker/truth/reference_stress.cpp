@@ -151,7 +151,7 @@ void ReferenceSide::find_stress_trials() const {
   for (auto& plan : plans_of_probes(input_probes(reference_.forward), inputs, facts_))
     if (!makes_equals(plan.kind) || says_something_of_equals) try_one(plan);
   taken_by_telling += worked.seconds(waited);
-  std::set<StressKind> telling = telling_kinds(reference_.forward, jumps_ || chooses());
+  const std::set<StressKind> telling = telling_kinds(reference_.forward, jumps_ || chooses());
   std::set<std::string> untried;
   int tried = 0;
   for (auto& plan : plans) {
@@ -161,7 +161,7 @@ void ReferenceSide::find_stress_trials() const {
     if (is_open || (grid && !jumps_)) continue;
     if (plan.kind == StressKind::ends && !one_decides_) continue;
     // What follows from an input that is the same in every call is easily kept from the first one.
-    const bool tells = plan.kind == StressKind::constants || telling.erase(plan.kind) > 0;
+    const bool tells = plan.kind == StressKind::constants || telling.count(plan.kind) != 0;
     const double begin = worked.seconds(waited);
     if (tried++ < kAlways || tells || begin - taken_by_telling <= options_.stress_seconds)
       try_one(plan);

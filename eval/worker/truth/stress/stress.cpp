@@ -519,6 +519,7 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::indices, {kNone}},
       {StressKind::constants, {kNone}},
   };
+  if (!narrow) all.push_back({StressKind::small, {26}});  // the size of many an epsilon
   const auto early = std::find_if(all.begin(), all.end(), [](auto& plan) { return plan.kind == StressKind::grid; });
   const auto ends = end_plans(inputs, narrow, false), further = end_plans(inputs, narrow, true);
   all.insert(early, ends.begin(), ends.end());
