@@ -59,7 +59,8 @@ std::vector<StressPlan> plans_of_state(const WeightSets& sets, bool has_numbers)
     plans.push_back({StressKind::buffers, {kMovedBuffers, kNearBuffers, kMovedFloatBuffers}});
   if (sets.has_counters()) plans.push_back({StressKind::buffers, {kFurtherBuffers}});
   for (int i = 0; i < sets.turning_points(); ++i) plans.push_back({StressKind::buffers, {kTurningPoint + i}});
-  if (sets.has_transitions()) plans.push_back({StressKind::buffers, {kNearlyThere}});
+  if (sets.has_transitions())
+    for (const int set : {kNearlyThere, kHalfwayThere}) plans.push_back({StressKind::buffers, {set}});
   if (sets.has_movable_weights()) plans.push_back({StressKind::weights, {kStretchedWeights}});
   if (sets.has_bounds())
     for (const int set : {kBeyondBounds, kBelowBounds}) plans.push_back({StressKind::weights, {set}});

@@ -106,9 +106,9 @@ State WeightSets::make(int set) const {
   const Unmoved unmoved = unmoved_in(set);
   const uint64_t seed = options_.seed;
   State made;
-  if (set == kNearlyThere) {
+  if (set == kNearlyThere || set == kHalfwayThere) {
     made = copy_state(given, false, options_.device);
-    for (auto& [value, steps] : steps_to_the_end_) made[value].add_(steps);
+    for (auto& [value, steps] : steps_to_the_end_) made[value].add_(set == kNearlyThere ? steps : steps / 2);
   } else if (set >= kTurningPoint) {
     made = copy_state(given, false, options_.device);
     for (auto& [value, points] : turning_points_)
@@ -199,7 +199,7 @@ std::string WeightSets::leave_out_unfit(const Fits& fits) {
 }
 
 bool WeightSets::leave_out_of(int set, const Fits& fits) {
-  if (set == kNearlyThere || set >= kTurningPoint) return false;  // counters alone change
+  if (set == kNearlyThere || set == kHalfwayThere || set >= kTurningPoint) return false;  // counters alone change
   Unmoved& unmoved = unmoved_in_[set];
   if (fits(set)) return true;
   find_unmoved(set, fits, unmoved);

@@ -14,14 +14,15 @@ namespace tilepilot::eval {
 
 // The model's state in a call: as exported, moved a little, drawn anew; with other values of buffers alone (all; whole
 // numbers only a little; all but whole numbers; of other signs and sizes; counters where what they count towards is
-// near; all, counters a few steps further); or drawn anew and of other signs and sizes, of larger size, large, with
-// rows of zeros, around another mean, beyond numbers that the model cuts them at (few elements all above the largest of
-// these, or below the least); or moved a little, with buffers that are the same number everywhere (gates).
+// near, or half as far; all, counters a few steps further); or drawn anew and of other signs and sizes, of larger size,
+// large, with rows of zeros, around another mean, beyond numbers that the model cuts them at (few elements all above
+// the largest of these, or below the least); or moved a little, with buffers that are the same number everywhere
+// (gates).
 inline constexpr int kGivenWeights = 0, kMovedWeights = 1, kRedrawnWeights = 2, kMovedBuffers = 3, kNearBuffers = 4,
                      kMovedFloatBuffers = 5, kStretchedWeights = 6, kLargerWeights = 7, kLargeWeights = 8,
                      kFairlyLargeWeights = 9, kStretchedBuffers = 10, kEmptyRows = 11, kOffsetWeights = 12,
                      kNearlyThere = 13, kSmallWeights = 14, kFurtherBuffers = 15, kMovedGates = 16, kBeyondBounds = 17,
-                     kBelowBounds = 18;
+                     kBelowBounds = 18, kHalfwayThere = 19;
 
 // From here on: counters at their turning points, the first of each, the second, ...
 inline constexpr int kTurningPoint = 100;
@@ -51,7 +52,7 @@ class WeightSets {
   bool has_movable_buffers() const { return eval::has_movable_buffers(reference_.forward, given_); }
   bool has_gates() const { return eval::has_gates(reference_.forward, given_); }
   bool has_movable_weights() const;
-  // Whether there are counters that matter for some time only: those of kNearlyThere.
+  // Whether there are counters that matter for some time only: those of kNearlyThere and kHalfwayThere.
   bool has_transitions() const { return !steps_to_the_end_.empty(); }
   bool has_counters() const;
   // How many sets there are from kTurningPoint on: as many as a counter has such points, but for more than four.
