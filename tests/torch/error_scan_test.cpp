@@ -169,6 +169,16 @@ TEST(ErrorScan, IsWhatTheFormulasSay) {
 }
 
 // -1e9 where a mask hides a score, other numbers where two masks do: none of these says how large scores are.
+TEST(ErrorScan, TakesNothingForAFillBesideNumbersBelowTheLeastNormalOne) {
+  at::Tensor truth = at::zeros({150}, at::kDouble);
+  truth[3] = 1.0;
+  truth[77] = 1.0;
+  truth[135] = 6.5e-43;
+  EXPECT_EQ(scale_of(truth, truth).fill_limit, kInfinity);
+  truth[135] = 1e-20;
+  EXPECT_LT(scale_of(truth, truth).fill_limit, 1);
+}
+
 TEST(ErrorScan, LeavesFillsOutOfScales) {
   at::manual_seed(4);
   const at::Tensor scores = at::randn({40, 50}, at::kDouble), mask = at::rand({40, 50}).lt(0.9);

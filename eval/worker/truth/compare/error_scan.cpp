@@ -465,14 +465,15 @@ Rest rest_below(const at::Tensor& given_eager, const at::Tensor& given_truth, do
 }
 
 // From which size on elements are fills: a gap is below them, and what is below the gap is known to eager. What is
-// left where terms cancel is not.
+// left where terms cancel is not. Where all else is as good as zero, as beside the one share that exponentials leave,
+// there is no fill.
 double fill_limit_of(const at::Tensor& eager, const at::Tensor& truth, double largest) {
   constexpr int kMostFills = 3;  // masks that are added
   constexpr double kKnown = 0x1p-4;
   double limit = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kMostFills; ++i) {
     const Rest rest = rest_below(eager, truth, largest / kOfOneFill, largest / kBeyond);
-    const bool has_gap = rest.largest > 0 && rest.largest <= largest / kBeyond;
+    const bool has_gap = rest.largest > kLeastScale && rest.largest <= largest / kBeyond;
     if (!has_gap || !(rest.errors <= kKnown * kKnown * rest.squares)) break;
     limit = largest / kOfOneFill;
     largest = rest.largest;
