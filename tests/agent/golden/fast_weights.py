@@ -137,5 +137,5 @@ class ModelNew(nn.Module):
         dots_2, y_2, y_3 = self.einsum_2(keys.view(32, 192), y_2, y, queries.view(32, 192), decay, values.view(32, 192))
         keys, dots_3 = self.einsum_add(keys.view(32, 192), y_3, y_2, queries.view(32, 192))
         dots = torch.stack([dots, dots_2, dots_3], 1)
-        keys = torch.einsum("bij,bjk->bik", [keys, keys])
+        keys = torch.matmul(keys, keys)
         return dots, keys
