@@ -260,8 +260,12 @@ class Planner {
     std::optional<ProductTiles> sizes = options_.product_tiles;
     if (options_.tiles.gpu)
       sizes = gpu_product_tiles(plan_.graph, *tiles, candidate, *options_.tiles.gpu, options_.tiles.choice);
-    const bool must_gain = options_.float32_products && !options_.bias_only && is_bare(plan_.graph, group);
+    const bool bare = is_bare(plan_.graph, group), float32 = plan_.graph.at(candidate).dtype == "float32";
+    const bool must_gain = options_.float32_products && !options_.bias_only && bare;
     if (must_gain && !multiplies_faster(plan_.graph, *tiles, candidate, *options_.tiles.gpu)) return std::nullopt;
+    // Of 16 bits nothing but the result's way to memory is left there, which PyTorch's library has overlapped.
+    constexpr int64_t kOneStep = 64;
+    if (options_.tiles.gpu && bare && !float32 && depth <= kOneStep) return std::nullopt;
     if (!sizes || !set_product_tiles(*tiles, *sizes)) return std::nullopt;
     auto text = write_kernel({plan_.graph, group, *tiles, facts, candidate, *sizes});
     if (!text) return std::nullopt;
