@@ -156,7 +156,7 @@ std::optional<Refusal> refusal_of(const BlockWork& work, const Machine& machine)
 
 // Whether warpgroups multiply in a pipeline that TMA fills.
 bool is_tma_pipeline(const BlockWork& work, const Machine& machine) {
-  return machine.has_tma && !work.products.empty() && work.copied > 0 && work.stages > 1 && work.steps > 1 &&
+  return machine.has_tma && !work.products.empty() && work.copied > 0 && work.steps > 1 &&
          std::all_of(work.products.begin(), work.products.end(),
                      [&](const TileGemm& product) { return by_groups(product, work.threads, machine); });
 }
@@ -164,7 +164,7 @@ bool is_tma_pipeline(const BlockWork& work, const Machine& machine) {
 // Whether one more warpgroup issues the loads of such a pipeline. All registers are divided among them, so that no
 // second block finds any.
 bool has_producer(const BlockWork& work, const Machine& machine) {
-  return work.threads >= 256 && work.threads <= 512 && is_tma_pipeline(work, machine);
+  return work.stages > 1 && work.threads >= 256 && work.threads <= 512 && is_tma_pipeline(work, machine);
 }
 
 int64_t resident_blocks(const BlockWork& work, const Machine& machine) {
