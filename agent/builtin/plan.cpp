@@ -109,6 +109,7 @@ class Planner {
       if (plan_.kernel_of[id] < 0 || !ends_product(plan_.graph, static_cast<int>(id), {origin})) continue;
       const int product = product_of(id);
       if (plan_.graph.at(product).dtype != "float32" || plan_.kernel_of[static_cast<size_t>(product)] >= 0) continue;
+      if (is_too_exact(product)) continue;
       if (tried.insert(origin).second) apart.insert(origin);
     }
     return tried.size() > before;
@@ -244,17 +245,17 @@ class Planner {
 
   // Short sums of float32 are exact to the last bits in PyTorch, and less so by 3xTF32. What is reduced next, as by
   // softmax, may show that.
-  bool is_too_exact(const Group& group, int product, int64_t depth) const {
+  bool is_too_exact(int product) const {
     constexpr int64_t kShort = 256;
     const bool in_parts = options_.tiles.gpu && plan_.graph.at(product).dtype == "float32";
-    return in_parts && depth < kShort && group.has_reduction();
+    return in_parts && product_depth(plan_.graph, product) < kShort;
   }
 
   std::optional<KernelText> with_product(const Group& group, const TensorFacts& facts, int& product) {
     int candidate = fusable_product(plan_.graph, group, facts);
     if (candidate < 0) return std::nullopt;
     int64_t depth = product_depth(plan_.graph, candidate);
-    if (is_too_exact(group, candidate, depth)) return std::nullopt;
+    if (group.has_reduction() && is_too_exact(candidate)) return std::nullopt;
     auto tiles = product_loops(plan_.graph, group, candidate);
     if (!tiles) return std::nullopt;
     std::optional<ProductTiles> sizes = options_.product_tiles;
