@@ -64,8 +64,8 @@ class Grouper {
       views.push_back(arg);
       arg = graph_.at(arg).args[0];
     }
-    const bool open = computes(graph_.at(arg)) && group_of(arg) >= 0 && !ends_product(graph_, arg, apart_);
-    return open ? arg : -1;
+    if (!computes(graph_.at(arg)) || group_of(arg) < 0) return -1;
+    return apart_.count(graph_.at(arg).origin) > 0 && product_behind(graph_, arg) >= 0 ? -1 : arg;
   }
 
   void place(int id) {
@@ -209,12 +209,12 @@ Grouping group_primitives(const PrimitiveGraph& graph, const std::set<int>& apar
   return Grouper(graph, apart).run();
 }
 
-bool ends_product(const PrimitiveGraph& graph, int id, const std::set<int>& nodes) {
+int product_behind(const PrimitiveGraph& graph, int id) {
   const Primitive& p = graph.at(id);
-  if (p.kind != Primitive::Kind::map || nodes.count(p.origin) == 0) return false;
-  return std::any_of(p.args.begin(), p.args.end(), [&](int arg) {
-    return graph.at(arg).kind == Primitive::Kind::product && graph.at(arg).origin == p.origin;
-  });
+  if (p.kind != Primitive::Kind::map) return -1;
+  for (int arg : p.args)
+    if (graph.at(arg).kind == Primitive::Kind::product && graph.at(arg).origin == p.origin) return arg;
+  return -1;
 }
 
 }  // namespace tilepilot::agent::builtin

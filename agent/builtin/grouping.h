@@ -25,8 +25,8 @@ struct Grouping {
 // Greedy, in graph order: each map or reduction joins the groups that feed it, as long as the result is legal. The
 // products of the graph nodes `apart` end their groups: nothing joins the map behind one, a bias or a copy.
 Grouping group_primitives(const PrimitiveGraph& graph, const std::set<int>& apart = {});
-// The map behind the product of one of these nodes.
-bool ends_product(const PrimitiveGraph& graph, int id, const std::set<int>& nodes);
+// The product of the same graph node that a map finishes; -1: none.
+int product_behind(const PrimitiveGraph& graph, int id);
 
 // Members that something outside of the set needs, or the graph's results; never views.
 std::vector<int> outside_users(const PrimitiveGraph& graph, const std::vector<int>& members);

@@ -105,9 +105,8 @@ class Planner {
     const size_t before = tried.size();
     if (!options_.float32_products) return false;
     for (size_t id = 0; id < plan_.graph.nodes.size(); ++id) {
-      const int origin = plan_.graph.nodes[id].origin;
-      if (plan_.kernel_of[id] < 0 || !ends_product(plan_.graph, static_cast<int>(id), {origin})) continue;
-      const int product = product_of(id);
+      const int origin = plan_.graph.nodes[id].origin, product = product_behind(plan_.graph, static_cast<int>(id));
+      if (plan_.kernel_of[id] < 0 || product < 0) continue;
       if (plan_.graph.at(product).dtype != "float32" || plan_.kernel_of[static_cast<size_t>(product)] >= 0) continue;
       if (is_too_exact(product)) continue;
       if (tried.insert(origin).second) apart.insert(origin);
@@ -122,12 +121,6 @@ class Planner {
       if (plan_.graph.nodes[id].kind == Primitive::Kind::product && plan_.kernel_of[id] < 0)
         apart.erase(plan_.graph.nodes[id].origin);
     return apart.size() < before;
-  }
-
-  int product_of(size_t id) const {
-    const auto& args = plan_.graph.nodes[id].args;
-    return *std::find_if(args.begin(), args.end(),
-                         [&](int arg) { return plan_.graph.at(arg).kind == Primitive::Kind::product; });
   }
 
   // Nodes that are several operators here and of which no kernel computes any: PyTorch has one for each.

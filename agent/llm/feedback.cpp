@@ -256,8 +256,7 @@ std::string advice_on_length(const std::vector<Attempt>& history, const NextStep
   if (!step.base || history[*step.base].candidate.source.size() <= kLongestProgram) return "";
   return fmt::format(
       "The base is long and shown in part (`ask: program {}` shows more). Write a whole file, with loops in kernels "
-      "for "
-      "what it repeats, rather than changes to it.\n",
+      "for what it repeats, rather than changes to it.\n",
       *step.base + 1);
 }
 
