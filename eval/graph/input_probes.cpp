@@ -12,8 +12,6 @@ namespace {
 
 using Set = std::set<std::string_view>;
 
-bool begins_with(std::string_view name, std::string_view start) { return name.substr(0, start.size()) == start; }
-
 // One element of many, by its size.
 bool chooses_by_size(const GraphNode& node) {
   static const Set kNames = {"max",          "min",     "amax", "amin",    "argmax",   "argmin", "cummax",
@@ -21,8 +19,8 @@ bool chooses_by_size(const GraphNode& node) {
                              "index_reduce", "sort",    "mode", "msort"};
   const std::string_view name = plain_name(node);
   if (node.overload == "other") return false;  // the larger of two tensors, element by element
-  return kNames.count(name) != 0 || begins_with(name, "max_pool") || begins_with(name, "adaptive_max_pool") ||
-         begins_with(name, "fractional_max_pool");
+  return kNames.count(name) != 0 || name.starts_with("max_pool") || name.starts_with("adaptive_max_pool") ||
+         name.starts_with("fractional_max_pool");
 }
 
 bool shares_by_exponentials(const GraphNode& node) {
@@ -42,7 +40,7 @@ bool is_product(const GraphNode& node) {
                              "inner",   "vdot",   "bilinear",  "einsum", "lstm",
                              "gru",     "cdist",  "tensordot", "outer",  "scaled_dot_product_attention"};
   const std::string_view name = plain_name(node);
-  return kNames.count(name) != 0 || begins_with(name, "conv") || name == "_convolution";
+  return kNames.count(name) != 0 || name.starts_with("conv") || name == "_convolution";
 }
 
 // A number that stands for one below or above all others: a program may have infinity in its place.
