@@ -13,7 +13,8 @@ namespace {
 
 namespace gpu = targets::gpu;
 
-constexpr size_t kAll = 1000;  // of the model's ranking
+constexpr size_t kAll = 1000;         // of the model's ranking
+constexpr int64_t kVectorBytes = 16;  // that a thread moves at once
 
 ir::DType element_type(const std::string& torch_name) { return ir::parse_dtype(torch_name).value_or(ir::kFloat32); }
 
@@ -128,11 +129,7 @@ class Chooser {
     return widest;
   }
 
-  // That a thread moves at once.
-  int64_t vector_elements() const {
-    constexpr int64_t kVector = 16;  // bytes
-    return std::max<int64_t>(1, kVector / element().bytes());
-  }
+  int64_t vector_elements() const { return std::max<int64_t>(1, kVectorBytes / element().bytes()); }
 
   void set(int row, int64_t row_block, int column, int64_t column_block, int64_t threads) {
     plan_.row = row;
@@ -309,11 +306,10 @@ bool splits_better(gpu::GemmProblem problem, const gpu::Tiles& tiles, const gpu:
 // Operands of 16 bits whose rows do not begin where vectors do are copied element by element, and PyTorch's library,
 // which has kernels for them, is faster.
 bool has_vectors(const PrimitiveGraph& graph, const TilePlan& loops, int product) {
-  constexpr int64_t kVector = 16;  // bytes
   for (const int operand : {0, 1}) {
     const auto described = describe_operand(graph, loops, product, operand);
     const int64_t bytes = element_type(graph.at(graph.at(product).args[static_cast<size_t>(operand)]).dtype).bytes();
-    if (bytes == 2 && described->access.axes.back().extent * bytes % kVector != 0) return false;
+    if (bytes == 2 && described->access.axes.back().extent * bytes % kVectorBytes != 0) return false;
   }
   return true;
 }
