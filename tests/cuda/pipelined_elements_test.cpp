@@ -70,5 +70,30 @@ TEST(PipelinedElements, OfGathers) {
   EXPECT_LE(run.counters.global_reads.global_sectors, of_w + 64 * 72 * 2 / 32 * 2);
 }
 
+// Of an image by channels: pieces of 8 stay within a point, though tiles of 32 do not, and a mask that ends the sum
+// finds a piece alike.
+TEST(PipelinedElements, OfGathersWhoseSumEndsWithinATile) {
+  const Launched run = launched(R"(program f(x: float16[10, 66, 24], w: float16[216, 64], c: float32[64, 64]) {
+  kernel bx in 1 threads 128 {
+    shared a_tile: float16[64, 32]
+    shared b_tile: float16[32, 64]
+    fragment s: float32[64, 64]
+    fill s = 0.0
+    pipelined k in 7 stages 2 {
+      parallel i, j in 64, 32 {
+        let at: int32 = k * 32 + j
+        let inside: bool = i + at // 24 % 3 >= 1 and at < 216
+        a_tile[i, j] = select(inside, x[at // 72, i + at // 24 % 3 - 1, at % 24], float16(0))
+      }
+      copy w[k * 32 : +32, 0 : +64] -> b_tile
+      gemm s += a_tile @ b_tile
+    }
+    copy s -> c
+  }
+})");
+  EXPECT_THAT(run.explanation, ::testing::HasSubstr("copy x -> a_tile: cp.async of 16 bytes"));
+  EXPECT_EQ(run.counters.async_copies, 2 * 7 * kTile * 2 / 16 / 32);
+}
+
 }  // namespace
 }  // namespace tilepilot::testing

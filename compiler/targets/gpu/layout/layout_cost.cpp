@@ -296,6 +296,15 @@ void share_windows(std::vector<SharedWindow>& windows, std::vector<MemoryAccess>
   }
 }
 
+// The elements side by side that at most so many lanes along an axis move at once. Fewer may stay within a row, or find
+// a mask alike, where more do not: then `lanes` is how many.
+int64_t vector_along(const Surroundings& around, const Use& use, const ir::Var& lane, int64_t& lanes) {
+  for (; lanes > 1; lanes /= 2)
+    if (const VectorChoice choice = vector_access(around, use.buffer, use.indices, lane, lanes); choice.vector)
+      return choice.vector->elements;
+  return 1;
+}
+
 }  // namespace
 
 std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::IntegerFacts& facts,
@@ -325,10 +334,9 @@ std::vector<MemoryAccess> memory_accesses(const ParallelLoop& loop, const c::Int
     if (use.buffer->scope == Scope::shared && access.tile == nullptr) continue;
     const bool moves = body.may_move_together(use.buffer);
     for (size_t axis = 0; axis < loop.vars.size(); ++axis) {
-      const VectorChoice choice = moves && alike[axis] > 1 ? vector_access({facts, tiles}, use.buffer, use.indices,
-                                                                           loop.vars[axis], alike[axis])
-                                                           : VectorChoice{};
-      access.vectors.push_back(choice.vector ? choice.vector->elements : 1);
+      int64_t lanes = moves ? alike[axis] : 1;
+      access.vectors.push_back(vector_along({facts, tiles}, use, loop.vars[axis], lanes));
+      if (access.vectors.back() > 1) access.alike[axis] = lanes;
       access.distances.push_back(distance_along(access, axis));
     }
     for (size_t axis = 0; axis < loop.vars.size() && moves; ++axis) {

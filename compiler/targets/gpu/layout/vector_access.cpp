@@ -25,33 +25,42 @@ int64_t divisor(const ir::Affine& form, const ir::Var& lane, int64_t most) {
   return result;
 }
 
+bool is_same_comparison(const LaneCondition& where, const ir::Binary& node);
+
 // Quotients and remainders of sums of which the lane is the last digit: if what else is in the sum, and the divisor,
-// are multiples of the number of lanes, the lane never carries.
+// are multiples of the number of lanes, the lane never carries. Comparisons that come out alike for all lanes, as in an
+// index that leaves the tensor where a mask says so, are those of the first one.
 class LaneApart : public ir::Rewriter {
  public:
   using Rewriter::rewrite;
-  LaneApart(const c::IntegerFacts& facts, const ir::Var& lane, int64_t lanes)
-      : facts_(facts), lane_(lane), lanes_(lanes) {}
+  explicit LaneApart(const LaneCondition& where) : where_(where) {}
 
   Expr rewrite(const Expr& expr) override {
     const Expr inner = rewrite_children(expr);
     const auto* node = ir::as<ir::Binary>(inner);
-    if (node == nullptr || (node->op != ir::BinaryOp::floor_div && node->op != ir::BinaryOp::floor_mod)) return inner;
+    if (node == nullptr || !ir::mentions(inner, where_.lane)) return inner;
+    if (is_comparison(node->op)) return is_same_comparison(where_, *node) ? of_first_lane(inner) : inner;
+    if (node->op != ir::BinaryOp::floor_div && node->op != ir::BinaryOp::floor_mod) return inner;
     const auto by = ir::constant_int(node->right);
-    if (!by || *by <= 0 || *by % lanes_ != 0 || !ir::mentions(node->left, lane_)) return inner;
-    const auto sum = facts_.affine(node->left);
-    if (!sum || sum->coefficient(lane_) != 1 || divisor(*sum, lane_, lanes_) != lanes_) return inner;
-    const Expr first = ir::substitute(
-        node->left, [&](const ir::Var& var) { return var == lane_ ? ir::int_imm(0, var->type) : nullptr; });
-    const Expr whole = ir::binary(node->op, first, node->right, expr->span);
+    if (!by || *by <= 0 || *by % where_.lanes != 0 || !ir::mentions(node->left, where_.lane)) return inner;
+    const auto sum = where_.facts.affine(node->left);
+    if (!sum || sum->coefficient(where_.lane) != 1 || divisor(*sum, where_.lane, where_.lanes) != where_.lanes)
+      return inner;
+    const Expr whole = ir::binary(node->op, of_first_lane(node->left), node->right, expr->span);
     if (node->op == ir::BinaryOp::floor_div) return whole;
-    return ir::binary(ir::BinaryOp::add, whole, ir::cast(ir::var_ref(lane_), whole->type), expr->span);
+    return ir::binary(ir::BinaryOp::add, whole, ir::cast(ir::var_ref(where_.lane), whole->type), expr->span);
   }
 
  private:
-  const c::IntegerFacts& facts_;
-  const ir::Var& lane_;
-  const int64_t lanes_;
+  const LaneCondition& where_;
+
+  static bool is_comparison(ir::BinaryOp op) {
+    return op == ir::BinaryOp::lt || op == ir::BinaryOp::le || op == ir::BinaryOp::gt || op == ir::BinaryOp::ge;
+  }
+  Expr of_first_lane(const Expr& expr) const {
+    return ir::substitute(expr,
+                          [&](const ir::Var& var) { return var == where_.lane ? ir::int_imm(0, var->type) : nullptr; });
+  }
 };
 
 // See unknowns_apart.
@@ -107,8 +116,10 @@ VectorChoice vector_access(const Surroundings& around, const Buffer& buffer, con
   const bool is_shared_view = buffer->base && buffer->scope != Scope::global;
   if (buffer->type.is_nibble() || is_shared_view || buffer->address || given.empty())
     return none(fmt::format("`{}` is packed, a view or named by its address", buffer->name));
+  const RowLengths no_lengths;
+  const LaneCondition where{around.facts, no_lengths, lane, lanes};
   std::vector<Expr> indices;
-  for (const Expr& index : given) indices.push_back(LaneApart(around.facts, lane, lanes).rewrite(index));
+  for (const Expr& index : given) indices.push_back(LaneApart(where).rewrite(index));
   for (size_t axis = 0; axis + 1 < indices.size(); ++axis)
     if (ir::mentions(indices[axis], lane))
       return none(fmt::format("neighbours of the loop lie in different rows of `{}`", buffer->name));
@@ -163,34 +174,34 @@ RowLengths row_lengths_of(const ir::Stmt& stmt) {
   return lengths;
 }
 
-bool is_same_for_lanes(const LaneCondition& where, const Expr& given) {
+namespace {
+
+bool is_same_comparison(const LaneCondition& where, const ir::Binary& node) {
   using ir::BinaryOp;
-  const c::IntegerFacts& facts = where.facts;
   const ir::Var& lane = where.lane;
-  const int64_t lanes = where.lanes;
-  const Expr condition = LaneApart(facts, lane, lanes).rewrite(given);
-  if (!ir::mentions(condition, lane)) return true;
-  const auto* node = ir::as<ir::Binary>(condition);
-  if (node == nullptr) return false;
-  const auto same = [&](const Expr& part) { return is_same_for_lanes(where, part); };
-  if (node->op == BinaryOp::logical_and || node->op == BinaryOp::logical_or)
-    return same(node->left) && same(node->right);
   // The lanes' side of the comparison on the left. Each side by itself: so it does not matter whether they wrap.
-  const bool turned = ir::mentions(node->right, lane);
+  const bool turned = ir::mentions(node.right, lane);
   const bool is_strict =
-      node->op == (turned ? BinaryOp::gt : BinaryOp::lt) || node->op == (turned ? BinaryOp::le : BinaryOp::ge);
+      node.op == (turned ? BinaryOp::gt : BinaryOp::lt) || node.op == (turned ? BinaryOp::le : BinaryOp::ge);
   const bool is_weak =
-      node->op == (turned ? BinaryOp::ge : BinaryOp::le) || node->op == (turned ? BinaryOp::lt : BinaryOp::gt);
-  const auto form = [&](const Expr& part) { return lane_form(facts, part, lane); };
-  auto side = form(turned ? node->right : node->left);
-  auto limit = form(turned ? node->left : node->right);
+      node.op == (turned ? BinaryOp::ge : BinaryOp::le) || node.op == (turned ? BinaryOp::lt : BinaryOp::gt);
+  const auto form = [&](const Expr& part) { return lane_form(where.facts, part, lane); };
+  auto side = form(turned ? node.right : node.left);
+  auto limit = form(turned ? node.left : node.right);
   if (!(is_strict || is_weak) || !side || !limit || limit->coefficient(lane) != 0) return false;
   if (is_weak) limit->constant += 1;
   for (ir::Affine* sum : {&*side, &*limit})
     for (ir::Affine::Term& term : sum->terms)
       for (const auto& [symbol, multiple] : where.lengths)
         if (term.var == symbol) term.coefficient *= multiple;
-  return side->coefficient(lane) == 1 && divisor(*side, lane, lanes) == lanes && divisor(*limit, lane, lanes) == lanes;
+  return side->coefficient(lane) == 1 && divisor(*side, lane, where.lanes) == where.lanes &&
+         divisor(*limit, lane, where.lanes) == where.lanes;
+}
+
+}  // namespace
+
+bool is_same_for_lanes(const LaneCondition& where, const Expr& condition) {
+  return !ir::mentions(LaneApart(where).rewrite(condition), where.lane);
 }
 
 Lanes lanes_of(const layout::Fragment& fragment) {
