@@ -166,6 +166,31 @@ TEST(FreeLayouts, OfAFragmentThatIsLoadedAlongColumns) {
   EXPECT_LE(run.counters.shared_reads.shared_wavefronts, 256);  // 2048
 }
 
+// A tile is swizzled where that saves a quarter of what its loops wait for: accumulators of 32 bits, whose pairs lie in
+// eight rows, wait half as long, vectors of rows as long as before.
+TEST(FreeLayouts, OfATileOfSumsThatIsAddedToATensor) {
+  const Launched run = launched(
+      R"(program f(a: float16[64, 32], b: float16[32, 128], c: float32[64, 128]) {
+  kernel bx in 1 threads 128 {
+    shared a_tile: float16[64, 32]
+    shared b_tile: float16[32, 128]
+    shared sums: float32[64, 128]
+    fragment s: float32[64, 128]
+    copy a -> a_tile
+    copy b -> b_tile
+    fill s = 0.0
+    gemm s += a_tile @ b_tile
+    copy s -> sums
+    parallel i, j in 64, 128 {
+      atomic add c[i, j], sums[i, j]
+    }
+  }
+})",
+      Architecture::sm_90a);
+  constexpr int64_t kPairs = 64 * 128 / 2 / 32, kVectors = 64 * 128 / 4 / 32;
+  EXPECT_LE(run.wavefronts(), 4 * kPairs + 4 * kVectors + 128);  // in rows 8 times kPairs
+}
+
 // Where elements move one by one anyway, neighbours go to neighbouring threads.
 TEST(FreeLayouts, OfALoopThatCannotMoveVectors) {
   const Launched run = launched(R"(program f(x: float32[64, 64], y: float32[64, 64]) {

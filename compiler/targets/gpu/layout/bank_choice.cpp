@@ -80,7 +80,7 @@ void avoid_bank_conflicts(const ir::Kernel& kernel, const FragmentUsers& users,
     const auto now = wavefronts_of(buffer, users, facts, inference.tiles, inference);
     if (now.value_or(0) == 0) continue;
     const auto then = wavefronts_of(buffer, users, facts, others, inference);
-    if (then && 2 * *then <= *now) inference.tiles.insert_or_assign(buffer.get(), swizzled);
+    if (then && 4 * *then <= 3 * *now) inference.tiles.insert_or_assign(buffer.get(), swizzled);
   }
 }
 

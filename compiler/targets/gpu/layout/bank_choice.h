@@ -7,8 +7,8 @@
 
 namespace tilepilot::targets::gpu {
 
-// Gives tiles that lie row by row a conflict-free layout (layout/shared_layout.h) where that halves at least the
-// wavefronts of the loops that read and write them. `viewed`: tiles with several names, which stay as they are.
+// Gives tiles that lie row by row a conflict-free layout (layout/shared_layout.h) where that saves at least a quarter
+// of the wavefronts of the loops that read and write them. `viewed`: tiles with several names, which stay as they are.
 // @pre loops have a layout
 void avoid_bank_conflicts(const ir::Kernel& kernel, const FragmentUsers& users,
                           const std::unordered_set<const ir::BufferData*>& viewed, Inference& inference);
