@@ -34,6 +34,31 @@ TEST(TileStores, OfRowsThatTmaCannotStore) {
   }
 }
 
+// Rows of a group that ends within the tile: 50 from row 7 on.
+TEST(TileStores, OfRowsThatAConditionNames) {
+  const Launched run = launched(
+      R"(program f(a: float16[64, 64], b: float16[64, 64], d: float16[64], ends: int32[2], c: float16[128, 128]) {
+  kernel bx in 2 threads 128 {
+    shared a_tile: float16[64, 64]
+    shared b_tile: float16[64, 64]
+    fragment sums: float32[64, 64]
+    copy a -> a_tile
+    copy b -> b_tile
+    fill sums = 0.0
+    gemm sums += a_tile @ b_tile
+    parallel i, j in 64, 64 {
+      if ends[0] % 8 + i < 57 {
+        c[ends[0] % 8 + i, bx * 64 + j] = float16(sums[i, j] + float32(d[j]))
+      }
+    }
+  }
+})",
+      targets::gpu::Architecture::sm_90a);
+  EXPECT_EQ(run.counters.global_writes.global_sectors, run.counters.global_writes.least_sectors);
+  EXPECT_THAT(run.source, ::testing::HasSubstr("stmatrix"));
+  EXPECT_THAT(run.explanation, ::testing::HasSubstr("not TMA: a condition says which rows are stored"));
+}
+
 TEST(TileStores, LeaveTheRestToTma) {
   const Launched run = product(128, "float16");
   EXPECT_THAT(run.source, ::testing::HasSubstr("tma_store_2d("));

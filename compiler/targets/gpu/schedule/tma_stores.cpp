@@ -9,6 +9,7 @@
 
 #include "compiler/ir/effects.h"
 #include "compiler/ir/search.h"
+#include "compiler/targets/gpu/facts/guarded_rows.h"
 #include "compiler/targets/gpu/facts/statements.h"
 #include "compiler/targets/gpu/layout/vector_access.h"
 #include "compiler/targets/gpu/machine/tma_rules.h"
@@ -56,10 +57,11 @@ bool writes_whole_lines(const layout::Fragment& held, int64_t run, int64_t eleme
   return true;
 }
 
-// Whether threads that store themselves write less than two sectors, of which pieces begin within one, at once: of runs
-// of so many elements, or parts of them where rows of the tensor lie so.
-bool writes_short_pieces(const layout::Fragment& held, int64_t run, const ir::BufferData& tensor) {
-  constexpr int64_t kShortest = 64;
+constexpr int64_t kSectorBytes = 32;
+
+// Whether threads that store themselves write pieces of less than so many bytes at once: of runs of so many elements,
+// or parts of them where rows of the tensor lie so. Pieces that begin within a sector had better be two of them.
+bool writes_short_pieces(const layout::Fragment& held, int64_t run, const ir::BufferData& tensor, int64_t shortest) {
   for (const Multiple& distance : row_distances(tensor).value_or(std::vector<Multiple>{{1, false}}))
     run = std::gcd(run, distance.of);
   std::set<int64_t> written;
@@ -68,7 +70,7 @@ bool writes_short_pieces(const layout::Fragment& held, int64_t run, const ir::Bu
       for (int64_t k = 0; k < run; ++k) written.insert(*element + k);
   const auto begins = [&](int64_t element) { return !written.contains(element - 1); };
   const int64_t pieces = std::count_if(written.begin(), written.end(), begins);
-  return static_cast<int64_t>(written.size()) * tensor.type.bytes() < pieces * kShortest;
+  return static_cast<int64_t>(written.size()) * tensor.type.bytes() < pieces * shortest;
 }
 
 // Whether they have no element in common, for all that the compiler knows.
@@ -113,6 +115,8 @@ class Stores : public ir::Rewriter {
       : inference_(inference), kernel_(kernel), options_(options), viewed_(ir::sharing_buffers(kernel)) {}
 
   Stmt rewrite(const Stmt& stmt) override {
+    if (const auto* loop = ir::as<ir::For>(stmt))
+      if (const auto rows = guarded_rows(*loop, written_)) return from_sums(stmt, *rows);
     const auto* copy = ir::as<ir::Copy>(stmt);
     if (copy == nullptr) return rewrite_children(stmt);
     if (copy->mode != ir::CopyMode::complete || copy->destination.buffer->scope != Scope::global) return stmt;
@@ -127,6 +131,7 @@ class Stores : public ir::Rewriter {
   ir::Kernel& kernel_;
   const StoreOptions options_;
   const std::unordered_set<const ir::BufferData*> viewed_;
+  const ir::BufferSet written_ = ir::memory_effects_of(kernel_.body).writes;
 
   // TMA writes a box whose extents are the tile's. Why it cannot, "" if it can.
   static std::string not_stored(const ir::Copy& copy) {
@@ -151,6 +156,39 @@ class Stores : public ir::Rewriter {
     ir::Copy stored = copy;
     stored.mode = ir::CopyMode::bulk_store;
     return block({ir::make_stmt(std::move(stored), stmt->span), commit(stmt->span), wait(stmt->span)}, stmt->span);
+  }
+
+  // All that is computed goes into a tile, of which threads copy the rows where the condition holds.
+  Stmt from_sums(const Stmt& stmt, const GuardedRows& rows) {
+    const auto layout = inference_.fragments.find(rows.held.get());
+    if (layout == inference_.fragments.end() || options_.low_memory) return stmt;
+    const ir::Buffer& tensor = rows.store.buffer;
+    const int64_t run = run_of(layout->second);
+    if (run * tensor->type.bytes() >= kAccessBytes || !writes_short_pieces(layout->second, run, *tensor, kSectorBytes))
+      return stmt;
+    const Span span = stmt->span;
+    const ir::Buffer tile = std::make_shared<ir::BufferData>(
+        ir::BufferData{tensor->name + "_tile", tensor->type, Scope::shared, rows.loop.extents, {}, span});
+    kernel_.allocations.push_back(tile);
+    decisions.push_back({span,
+                         name_of_copy(rows.held, tensor),
+                         "through a tile, by the threads",
+                         {"not TMA: a condition says which rows are stored"}});
+    found = true;
+    std::vector<Expr> at;
+    for (const ir::Var& var : rows.loop.vars) at.push_back(ir::var_ref(var));
+    ir::For fills = rows.loop, leaves = rows.loop;
+    fills.body = ir::make_stmt(ir::Store{tile, at, rows.store.value}, span);
+    for (ir::Var& var : leaves.vars) var = ir::make_var(var->name, var->type);
+    const auto renamed = [&](const ir::Var& var) -> Expr {
+      const auto place = std::find(rows.loop.vars.begin(), rows.loop.vars.end(), var);
+      return place == rows.loop.vars.end()
+                 ? nullptr
+                 : ir::var_ref(leaves.vars[static_cast<size_t>(place - rows.loop.vars.begin())]);
+    };
+    const Stmt stores = ir::make_stmt(ir::Store{tensor, rows.store.indices, ir::load(tile, at, span)}, span);
+    leaves.body = ir::substitute(ir::make_stmt(ir::If{rows.guard.condition, stores, nullptr}, span), renamed);
+    return block({ir::make_stmt(std::move(fills), span), ir::make_stmt(std::move(leaves), span)}, span);
   }
 
   static Stmt commit(Span span) { return ir::make_stmt(ir::Async{ir::AsyncOp::commit_stores}, span); }
@@ -185,7 +223,7 @@ class Stores : public ir::Rewriter {
     ir::Copy stored{whole(tile, stmt->span), copy.destination, copy.options, ir::CopyMode::bulk_store};
     const Stmt filled = ir::make_stmt(ir::Copy{copy.source, whole(tile, stmt->span), {}}, stmt->span);
     if (const std::string why = not_stored(stored); !why.empty()) {
-      if (tile->rank() < 2 || !writes_short_pieces(held, run, *copy.destination.buffer))
+      if (tile->rank() < 2 || !writes_short_pieces(held, run, *copy.destination.buffer, 2 * kSectorBytes))
         return by_threads(stmt, copy, why);
       stored.mode = ir::CopyMode::complete;
       found = true;
