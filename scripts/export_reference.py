@@ -20,7 +20,6 @@ socket that is descriptor 3 (tilepilot_export/compiled.py). The third form does 
 import argparse
 import functools
 import json
-import math
 import operator
 import os
 import re
@@ -29,6 +28,7 @@ import sys
 import types
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from tilepilot_export.advice import OF_FIXED_SIZE  # noqa: E402
 from tilepilot_export.errors import ExportError, first_line, line_in  # noqa: E402
 from tilepilot_export.collection import no_collection  # noqa: E402
 from tilepilot_export.folder import write_folder  # noqa: E402
@@ -91,39 +91,19 @@ def call_for_list(path, module, name):
     return list(result)
 
 
-def build_model(path, module, init_inputs, seed, dtype=None):
+def build_model(path, module, init_inputs, seed, dtype=None, inputs=None):
     torch.manual_seed(seed)
     model = run_user_code(path, "`Model(*get_init_inputs())`",
                           lambda: built_within_memory(lambda: module.Model(*init_inputs)))
     if not isinstance(model, torch.nn.Module):
         raise ExportError("no_model", "`Model` is not a subclass of `nn.Module`")
-    return model.to(dtype) if dtype else model
+    model = model.to(dtype) if dtype else model
+    if inputs is not None:
+        run_user_code(path, "the first call of the model's lazy layers", lambda: with_weights(model, inputs))
+    return model
 
 
 # Graphs as plain data
-
-
-def encode_plain(value):
-    """An argument without tensors, as JSON; see docs/reference-format.md."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": str(value)}
-    if isinstance(value, torch.dtype):
-        return {"dtype": str(value).removeprefix("torch.")}
-    if isinstance(value, torch.device):
-        return {"device": str(value)}
-    if isinstance(value, torch.layout):
-        return {"layout": str(value).removeprefix("torch.")}
-    if isinstance(value, torch.memory_format):
-        return {"memory_format": str(value).removeprefix("torch.")}
-    if isinstance(value, list):
-        return [encode_plain(item) for item in value]
-    if isinstance(value, tuple):
-        return {"tuple": [encode_plain(item) for item in value]}
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {"dict": [[key, encode_plain(item)] for key, item in value.items()]}
-    raise ExportError("unsupported_value", f"a value of type `{type(value).__name__}` cannot be exported")
 
 
 class GraphWriter:
@@ -209,7 +189,7 @@ class GraphWriter:
         if any(isinstance(n, torch.SymInt) for item in torch.utils._pytree.tree_leaves(example)
                for n in (item.shape if isinstance(item, torch.Tensor) else [item])):
             self.unsupported(node, f"the size of what `{record['op']}` gives depends on tensor values",
-                             "use `torch.where` or masks of fixed size instead")
+                             OF_FIXED_SIZE.get(target._opname, "use `torch.where` or masks of fixed size instead"))
         if isinstance(example, (list, tuple)):
             self.ids[node] = [None if item is None else self.add_value("node", f"{node.name}_{i}", item)
                               for i, item in enumerate(example)]
@@ -416,10 +396,10 @@ def export_reference(options):
     inputs = apart(inputs, warnings)
     check_second_call(inputs, lambda: cast_to(list(module.get_inputs()), dtype), warnings)
     build = functools.partial(build_model, path, module, init_inputs, options.seed, dtype)
-    model = without_memory(build) if options.graph_only else None
+    model = without_memory(lambda: build(placed_on(inputs, "meta"))) if options.graph_only else None
     if model:
         inputs = placed_on(inputs, "meta")
-    model = model or build()
+    model = model or build(inputs)
     weights = Weights()
     program, attributes = export_program(path, model, inputs, warnings)
     state = model.state_dict()
@@ -492,8 +472,10 @@ def compiled_model(options):
     if options.threads:
         torch.set_num_threads(options.threads)
     dtype = element_type(options.dtype)
-    model = build_model(path, module, call_for_list(path, module, "get_init_inputs"), options.seed, dtype)
-    return CompiledModel(model, call_for_list(path, module, "get_inputs"), options.serve_compiled, options.device)
+    inputs = call_for_list(path, module, "get_inputs")
+    model = build_model(path, module, call_for_list(path, module, "get_init_inputs"), options.seed, dtype,
+                        cast_to(inputs, dtype))
+    return CompiledModel(model, inputs, options.serve_compiled, options.device)
 
 
 def serve_compiled(options):
@@ -513,7 +495,7 @@ def serve_compiled(options):
 
 
 def import_torch():
-    global torch, Weights, scaled_source, built_within_memory, kept_inputs, name_attributes
+    global torch, Weights, scaled_source, built_within_memory, kept_inputs, name_attributes, with_weights, encode_plain
     global apart, check_inputs, check_outputs, check_second_call, inputs_without_values
     global deciding_leaves, export_program, number_leaves, number_places, other_number, other_values, same_form
     try:
@@ -531,9 +513,11 @@ def import_torch():
         from tilepilot_export.inputs import apart, check_inputs, check_outputs, check_second_call
         from tilepilot_export.inputs import inputs_without_values
         from tilepilot_export.kept import kept_inputs
+        from tilepilot_export.lazy import with_weights
         from tilepilot_export.memory import built_within_memory
         from tilepilot_export.numbers import deciding_leaves, number_leaves, number_places, other_number
         from tilepilot_export.numbers import other_values, same_form
+        from tilepilot_export.plain import encode_plain
         from tilepilot_export.scale import scaled_source
         from tilepilot_export.tracing import export_program
         from tilepilot_export.weights import Weights

@@ -44,7 +44,8 @@ def counted(limit):
 
     def count(module, name, parameter):
         nonlocal total
-        total += bytes_of(parameter) if parameter is not None else 0
+        has_form = parameter is not None and not torch.nn.parameter.is_lazy(parameter)
+        total += bytes_of(parameter) if has_form else 0
         if total > limit:
             raise TooMuch
 

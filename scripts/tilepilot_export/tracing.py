@@ -6,6 +6,7 @@ import warnings as python_warnings
 
 import torch
 
+from tilepilot_export.advice import untraceable
 from tilepilot_export.collection import no_collection
 from tilepilot_export.errors import ExportError, first_line, line_in
 from tilepilot_export.kept import Form, as_after, full_name, goes_on, watched
@@ -84,6 +85,9 @@ def export_failure(path, error):
         frames = re.findall(r'File "(.+?)", line (\d+)', text)
         line = next((int(number) for file, number in reversed(frames) if file == path), 0)
     name = type(error).__name__
+    known = untraceable(error)
+    if known:
+        return ExportError("data_dependent", f"the model cannot be exported: {known[0]}", line, known[1])
     if "data-dependent" in text or "Unbacked" in text or "GuardOnDataDependent" in name:
         message = "the model cannot be exported: a branch, a loop or a size depends on tensor values"
         hint = "use `torch.where`, masks or fixed sizes instead of Python control flow on tensor values"
