@@ -16,9 +16,10 @@ bool is_stable(const GraphNode& node) {
   return stable && std::holds_alternative<bool>(stable->data) && std::get<bool>(stable->data);
 }
 
-bool gives_first_place(const GraphNode& node) {
+// The first of equals, or in a running search the last.
+bool gives_known_place(const GraphNode& node) {
   const std::string_view name = plain_name(node);
-  if (name == "argmax" || name == "argmin") return true;
+  if (name == "argmax" || name == "argmin" || name == "cummax" || name == "cummin") return true;
   return (name == "max" || name == "min") && node.outputs.size() > 1 && node.outputs[1] >= 0;
 }
 
@@ -74,15 +75,13 @@ class Choices {
                                    "sort",
                                    "kthvalue",
                                    "median",
-                                   "cummax",
-                                   "cummin",
                                    "max_pool2d_with_indices",
                                    "max_pool3d_with_indices",
                                    "adaptive_max_pool2d",
                                    "adaptive_max_pool3d"};
     const std::string_view name = plain_name(node);
     if (is_stable(node)) return false;
-    if (gives_first_place(node)) return rounded && output + 1 == node.outputs.size();
+    if (gives_known_place(node)) return rounded && output + 1 == node.outputs.size();
     return kAny.count(name) != 0 || (output > 0 && kAnyBeside.count(name) != 0);
   }
 
@@ -93,7 +92,7 @@ class Choices {
 
 }  // namespace
 
-bool keeps_order(const GraphNode& node) { return is_stable(node) || gives_first_place(node); }
+bool keeps_order(const GraphNode& node) { return is_stable(node) || gives_known_place(node); }
 
 std::vector<bool> open_outputs(const Graph& graph) { return Choices(graph).run(); }
 

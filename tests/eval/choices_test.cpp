@@ -36,6 +36,11 @@ TEST(OpenOutputs, AreNotPlacesOfTheFirst) {
   EXPECT_EQ(open_outputs(choosing("aten::max", "aten::exp", "aten::relu")), (Open{false, false, false, false}));
 }
 
+TEST(OpenOutputs, AreNotPlacesOfTheLastSoFar) {
+  EXPECT_EQ(open_outputs(choosing("aten::cummax", "aten::exp")), (Open{false, false, false, false}));
+  EXPECT_EQ(open_outputs(choosing("aten::cummin", "aten::exp", "aten::relu")), (Open{false, false, false, false}));
+}
+
 // Equal sums are equal in one order of adding and not in another.
 TEST(OpenOutputs, ArePlacesAmongWhatIsRounded) {
   EXPECT_EQ(open_outputs(choosing("aten::max", "aten::exp", "aten::matmul")), (Open{false, true, false, true}));
