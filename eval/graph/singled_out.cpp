@@ -15,11 +15,29 @@ using Set = std::set<std::string_view>;
 
 // What comes out are the elements of the first operand, or some of them.
 bool passes_elements_on(const GraphNode& node) {
-  static const Set kNames = {
-      "view",     "reshape",    "flatten", "unsqueeze", "squeeze", "transpose", "permute", "t",     "expand", "to",
-      "_to_copy", "contiguous", "clone",   "detach",    "alias",   "float",     "long",    "int",   "slice",  "select",
-      "narrow",   "type_as",    "double",  "expand_as", "view_as", "unflatten", "movedim", "chunk", "split",  "unbind"};
+  static const Set kNames = {"view",    "reshape", "flatten",     "unsqueeze",    "squeeze",    "transpose", "permute",
+                             "t",       "expand",  "to",          "_to_copy",     "contiguous", "clone",     "detach",
+                             "alias",   "float",   "long",        "int",          "slice",      "select",    "narrow",
+                             "type_as", "double",  "expand_as",   "view_as",      "unflatten",  "movedim",   "chunk",
+                             "split",   "unbind",  "ravel",       "broadcast_to", "swapaxes",   "roll",      "flip",
+                             "repeat",  "tile",    "index_select"};
   return kNames.count(short_name(node)) != 0;
+}
+
+// Outputs that hold elements of an operand which stands in a list: what functions of two tensors begin with.
+std::vector<int> of_listed(const GraphNode& node, int id) {
+  static const Set kJoins = {"cat", "stack", "concat", "concatenate"};
+  const bool spreads = plain_name(node) == "broadcast_tensors";
+  const auto* list = node.args.empty() ? nullptr : std::get_if<GraphList>(&node.args[0].data);
+  if (!list || (!spreads && kJoins.count(plain_name(node)) == 0)) return {};
+  std::vector<int> outputs;
+  for (size_t i = 0; i < list->size(); ++i) {
+    const int* value = (*list)[i].value_id();
+    const size_t place = spreads ? i : 0;
+    if (value && *value == id && place < node.outputs.size() && node.outputs[place] >= 0)
+      outputs.push_back(node.outputs[place]);
+  }
+  return outputs;
 }
 
 void add(double value, SingledOut& found) {
@@ -47,6 +65,8 @@ class Search {
       look(node, id, own);
       found.nan = found.nan || own.nan;
       found.infinite = found.infinite || own.infinite;
+      if (depth < kDeepest)
+        for (const int output : of_listed(node, id)) follow_what_is_no_number(output, found, depth + 1);
       if (depth == kDeepest || (!kArithmetic.count(short_name(node)) && !passes_elements_on(node))) continue;
       for (const int output : node.outputs)
         if (output >= 0) follow_what_is_no_number(output, found, depth + 1);
@@ -63,6 +83,8 @@ class Search {
       SingledOut own;
       look(node, id, own);
       add_all(own, before, found);
+      if (depth < kDeepest)
+        for (const int output : of_listed(node, id)) follow(output, found, before, depth + 1);
       const int* first = node.args.empty() ? nullptr : node.args[0].value_id();
       if (!first || *first != id || depth == kDeepest) continue;
       const auto inverse = passes_elements_on(node) || plain_name(node) == "copy"
@@ -255,6 +277,17 @@ std::set<int> decide_writes(const GraphUses& uses, const Graph& graph) {
   return decide;
 }
 
+// Floating elements are compared with what a number is in their type.
+void round_to_type(std::string_view type, std::vector<double>& values) {
+  if (type != "float32") return;
+  std::vector<double> rounded;
+  for (const double value : values) {
+    const double own = static_cast<float>(value);
+    if (std::find(rounded.begin(), rounded.end(), own) == rounded.end()) rounded.push_back(own);
+  }
+  values = std::move(rounded);
+}
+
 // nullptr: the value is not drawn one element after the other.
 const GraphNode* draw_of(const GraphUses& recipe, int id) {
   const int producer = recipe.producer(id);
@@ -318,6 +351,7 @@ std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, c
     const Search search(uses, elements, rare_places);
     search.follow(id, found, [](double value) { return std::vector{value}; });
     search.follow_what_is_no_number(id, found);
+    round_to_type(uses.value(id).dtype, found.values);
     found.may_repeat = decide.count(id) == 0;
     found.in_order = in_order;
     const GraphNode* draw = number < drawn.size() ? draw_of(made, drawn[number]) : nullptr;

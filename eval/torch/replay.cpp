@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "eval/graph/graph_uses.h"
 #include "eval/torch/element_type.h"
 #include "eval/torch/graph_argument.h"
 #include "eval/torch/random_operator.h"
@@ -149,6 +150,7 @@ class Replay::Plan {
       step.arguments.push_back(std::move(*value));
     }
     if (exact_) step.random = random_rule(*op, step.arguments);
+    if (exact_) narrow_bounds(step);
     return step;
   }
 
@@ -194,6 +196,15 @@ class Replay::Plan {
     } catch (const std::exception& error) { return node_error(*step.node, first_line(error.what())); }
     if (after_node) after_node(*step.node, operands, stack);
     return store_outputs(step, stack, values);
+  }
+
+  // A number that float32 elements are compared with is one of their type: 0.1 is no float32, and what is equal to the
+  // nearest one is not above it.
+  void narrow_bounds(Step& step) const {
+    static const std::set<std::string_view> kCompare = {"eq", "ne", "lt", "le", "gt", "ge", "threshold", "hardshrink"};
+    if (kCompare.count(plain_name(*step.node)) == 0 || types_of_arguments(step).arguments[0] != at::kFloat) return;
+    for (IValue& argument : step.arguments)
+      if (argument.isDouble()) argument = IValue(at::Scalar(double{static_cast<float>(argument.toDouble())}));
   }
 
   // This operator takes no scales in float64, whatever its numbers are in.
