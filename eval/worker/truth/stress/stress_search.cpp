@@ -86,7 +86,8 @@ std::optional<std::vector<KeptPart>> StressSearch::kept_under(TrialRecipe recipe
   std::vector<KeptPart> others;  // whole inputs
   for (int i = 0; i < static_cast<int>(given_.inputs.size()); ++i)
     if (std::find(open.begin(), open.end(), i) == open.end()) others.push_back({.input = i});
-  if (fits(recipe, others)) return std::nullopt;  // roundings are all that is left, not infinities
+  // Alone, where others have been changed before; else roundings are all that is left, not infinities.
+  if (fits(recipe, others)) return others.empty() ? std::nullopt : std::optional(others);
   for (auto& kept : known_)
     if (auto all = with(kept, others); fits(recipe, all)) return all;
   int runs = kMostRuns;
