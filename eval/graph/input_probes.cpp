@@ -73,7 +73,12 @@ class Probes {
                                  : any(is_product) ? std::vector{16, 13}
                                                    : std::vector{27, 20};
     if (may_be_far && (shares || chooses)) probes.below = far;
-    if (may_be_far && chooses) probes.above = far;
+    // Behind a layer scores may be of either sign.
+    if (may_be_far && (chooses || (shares && any(is_product)))) probes.above = far;
+    if (any([](const GraphNode& node) { return plain_name(node) == "hypot"; })) {
+      probes.beyond_squares = {70};
+      probes.below_squares = {80};
+    }
     if (rounds_floats() && !converts_to_small_integers()) probes.beyond_integers = {34};
     probes.steps = steps();
     return probes;

@@ -17,6 +17,8 @@ struct InputProbes {
   // Powers of two of few elements. Numbers that go through a 32-bit integer to be rounded get lost. Empty: nothing is
   // rounded.
   std::vector<int> beyond_integers;
+  // Powers of two of all numbers: their squares overflow, or vanish, which `hypot` is there to avoid.
+  std::vector<int> beyond_squares, below_squares;
   // What is rounded is scaled to so many steps, by the largest element of a row perhaps: where that element is their
   // number, a step is one, and numbers halfway between two steps can be made. 0: nothing is rounded.
   int steps = 0;

@@ -45,6 +45,21 @@ TEST(InputProbes, LayersMakeNumbersLarger) {
   EXPECT_THAT(input_probes(drawn.returns(drawn.node("softmax.int", {of(s)}, {4, 4})).graph).below, ElementsAre(16, 13));
 }
 
+// Their scores may be on either side of zero, whatever the signs of inputs.
+TEST(InputProbes, SharesBehindLayersAreTriedOnBothSides) {
+  Drawn drawn;
+  const int x = drawn.input({4, 8}), w = drawn.weight({4, 8}), s = drawn.node("linear", {of(x), of(w)}, {4, 4});
+  EXPECT_THAT(input_probes(drawn.returns(drawn.node("softmax.int", {of(s)}, {4, 4})).graph).above, ElementsAre(16, 13));
+}
+
+TEST(InputProbes, HypotIsAskedForWhatItsSquaresCannotHold) {
+  Drawn drawn;
+  const int x = drawn.input({4, 8}), y = drawn.input({4, 8});
+  const InputProbes probes = input_probes(drawn.returns(drawn.node("hypot", {of(x), of(y)}, {4, 8})).graph);
+  EXPECT_THAT(probes.beyond_squares, ElementsAre(70));
+  EXPECT_THAT(probes.below_squares, ElementsAre(80));
+}
+
 TEST(InputProbes, NumbersBelowAllOthersMayBeInfinite) {
   Drawn drawn;
   const int x = drawn.input({4, 8}), mask = drawn.input({4, 8}, "bool");

@@ -95,6 +95,8 @@ std::vector<StressPlan> plans_of_probes(const InputProbes& probes, const std::ve
   if (narrow) return plans;  // the other sizes are beyond float16
   if (!probes.below.empty()) plans.push_back({StressKind::negative, probes.below});
   if (!probes.above.empty()) plans.push_back({StressKind::positive, probes.above});
+  if (!probes.beyond_squares.empty()) plans.push_back({StressKind::large, probes.beyond_squares});
+  if (!probes.below_squares.empty()) plans.push_back({StressKind::small, probes.below_squares});
   if (!probes.beyond_integers.empty()) plans.push_back({StressKind::extreme, probes.beyond_integers});
   return plans;
 }
