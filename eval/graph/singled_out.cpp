@@ -277,6 +277,43 @@ std::set<int> decide_writes(const GraphUses& uses, const Graph& graph) {
   return decide;
 }
 
+// Whether any number of the integers' type may come: arithmetic is done with them or, with those of 8 bits (pixels,
+// quantised numbers), they become floating ones. A remainder is within bounds again, whatever is done with it.
+bool is_computed(const GraphUses& uses, int input) {
+  static const Set kArithmetic = {"add", "sub",         "rsub",    "mul",         "div",        "floor_divide",
+                                  "neg", "abs",         "square",  "bitwise_and", "bitwise_or", "bitwise_xor",
+                                  "sum", "bitwise_not", "__and__", "__or__",      "__xor__",    "cumsum",
+                                  "cat", "stack",       "fmod",    "remainder"};
+  static const Set kOfTheFirst = {"__lshift__", "__rshift__", "bitwise_left_shift", "bitwise_right_shift"};
+  static const Set kBytes = {"uint8", "int8"};
+  bool is_such = false;
+  std::set<int> seen = {input};
+  std::vector<int> open = {input};
+  while (!open.empty()) {
+    const int id = open.back();
+    open.pop_back();
+    for (const int index : uses.users(id)) {
+      const GraphNode& node = uses.node(index);
+      const std::string_view name = plain_name(node);
+      const int* first = node.args.empty() ? nullptr : node.args[0].value_id();
+      const bool shifts = kOfTheFirst.count(name) != 0 && first && *first == id;
+      const bool computes = kArithmetic.count(name) != 0 || shifts;
+      const bool passes = passes_elements_on(node) && first && *first == id;  // and not as indices
+      if (!computes && !passes) return false;
+      is_such = is_such || computes;
+      for (const int output : node.outputs) {
+        if (output < 0) continue;
+        const std::string_view type = uses.value(output).dtype;
+        if (type == "bool") return false;
+        const bool ends = type.find("int") == std::string_view::npos || name == "remainder" || name == "fmod";
+        is_such = is_such || (ends && kBytes.count(uses.value(input).dtype) != 0);
+        if (!ends && seen.insert(output).second) open.push_back(output);
+      }
+    }
+  }
+  return is_such;
+}
+
 // Floating elements are compared with what a number is in their type.
 void round_to_type(std::string_view type, std::vector<double>& values) {
   if (type != "float32") return;
@@ -357,6 +394,7 @@ std::vector<SingledOut> singled_out(const Graph& forward, const Graph& recipe, c
     const GraphNode* draw = number < drawn.size() ? draw_of(made, drawn[number]) : nullptr;
     found.repeats = draw != nullptr;
     const bool is_integer = uses.value(id).dtype.find("int") != std::string::npos;
+    found.is_computed = is_integer && is_computed(uses, id);
     if (draw) found.range = range_of(*draw);
     // An end of a range is what a loop or a bound leaves out.
     if (found.range && is_integer)

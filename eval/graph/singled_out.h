@@ -18,8 +18,9 @@ struct SingledOut {
   bool repeats = false;        // integers drawn one by one: values may come twice, even where none does
   std::optional<std::pair<double, double>> range = {};  // least and largest of integers drawn one by one
   bool may_repeat = false;                              // where they do it is clear what the model computes
-  bool in_order = false;  // of equal elements it is said which comes first (keeps_order())
-  bool is_flag = false;   // the model asks whether elements are true, or takes them from one: what a mask is for
+  bool in_order = false;     // of equal elements it is said which comes first (keeps_order())
+  bool is_computed = false;  // integers: arithmetic alone is done with them, no table is read and nothing compared
+  bool is_flag = false;      // the model asks whether elements are true, or takes them from one: what a mask is for
   bool any() const { return nan || infinite || !values.empty(); }
 };
 

@@ -12,6 +12,7 @@
 #include "eval/torch/element_type.h"
 #include "eval/torch/span.h"
 #include "eval/worker/truth/compare/digest.h"
+#include "eval/worker/truth/stress/end_slices.h"
 #include "eval/worker/truth/stress/input_agreement.h"
 
 namespace tilepilot::eval {
@@ -45,7 +46,7 @@ struct KindRow {
   std::string_view name;
   unsigned traits = 0;
 };
-constexpr std::array<KindRow, 29> kKinds = {{
+constexpr std::array<KindRow, 30> kKinds = {{
     {StressKind::none, "given inputs"},
     {StressKind::signs, "random signs", kFloats | kApart | kOfSize},
     {StressKind::negative, "negative inputs alone", kFloats | kApart | kOfSize},
@@ -72,6 +73,7 @@ constexpr std::array<KindRow, 29> kKinds = {{
     {StressKind::near, "rows near those of a weight"},
     {StressKind::special, "values that the model singles out", kApart | kSomeEqual},
     {StressKind::repeated, "repeated indices", kApart | kSomeEqual},
+    {StressKind::wide, "integers beyond those that are drawn", kSomeEqual},
     {StressKind::numbers, "other numbers and flags among the inputs", kApart},
     {StressKind::buffers, "other values of the model's buffers", kApart},
     {StressKind::weights, "weights of other signs and sizes"},
@@ -147,25 +149,6 @@ at::Tensor with_scattered_zeros(const at::Tensor& tensor, Draws& draws) {
     place = place.logical_or(row.lt(kQuarter));
   }
   return tensor.masked_fill(place, 0);
-}
-
-// Where one element decides (`any`, a largest), an end that is left out shows only if it alone decides.
-at::Tensor with_other_end(const at::Tensor& tensor, EndForm form, Draws& draws) {
-  if (tensor.dim() < form.axis || tensor.numel() < 2) return tensor;
-  at::Tensor place = at::zeros_like(tensor, tensor.options().dtype(at::kBool));
-  const int64_t index = form.first ? 0 : -1;
-  if (form.axis == 0)
-    place.view(-1)[index].fill_(true);
-  else
-    place.select(-form.axis, index).fill_(true);
-  // One element is on the other side; of many, half.
-  const at::Tensor high = form.axis == 0 ? at::full_like(place, !form.others_positive) : draws.uniform().lt(0.5);
-  if (!tensor.is_floating_point()) return at::where(place, high, at::full_like(high, form.others_positive));
-  const double far = std::ldexp(1.0, form.power);
-  const at::Tensor size = tensor.abs(), end = size.mul(far);
-  // In half of the rows the others are as far away: beyond what they may be compared with.
-  const at::Tensor others = at::where(uniform_by_row(tensor, draws).lt(0.5), size.add(1).mul(far), size);
-  return at::where(place, at::where(high, end, end.neg()), form.others_positive ? others : others.neg());
 }
 
 // The first row, and an eighth of the difference to it.
@@ -358,6 +341,8 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
       return with_special_values(tensor, facts.singled_out, recipe.strength, draws);
     case StressKind::repeated:
       return few_values(tensor, draws);
+    case StressKind::wide:
+      return wide_integers(tensor, facts, draws);
     case StressKind::together:
       if (!facts.fixed) return stressed({StressKind::large, recipe.strength}, tensor, facts, seed);
       return stressed({StressKind::constants, are_ones(tensor, facts) ? kOtherSizes : kHalf}, tensor, facts, seed);
@@ -380,27 +365,6 @@ at::Tensor stressed(const StressRecipe& recipe, const at::Tensor& tensor, const 
                                 : other_floats(tensor, recipe.strength <= kHalf, draws);
   }
   return tensor;
-}
-
-// The last slice along the last two axes, with all others on either side; if `further` the first slices, other axes,
-// and one element alone.
-std::vector<StressPlan> end_plans(const std::vector<at::Tensor>& inputs, bool narrow, bool further) {
-  constexpr int64_t kMostAxes = 4, kFirstAxes = 2;
-  int64_t axes = 0;
-  for (const at::Tensor& input : inputs) axes = std::max(axes, std::min(input.dim(), kMostAxes));
-  std::vector<StressPlan> plans;
-  for (int axis = 0; axis <= axes; ++axis) {
-    for (EndForm form : {EndForm{axis, false, false}, EndForm{axis, false, true}, EndForm{axis, true, false},
-                         EndForm{axis, true, true}}) {
-      if (further == (axis > 0 && axis <= kFirstAxes && !form.first)) continue;
-      StressPlan& plan = plans.emplace_back(StressPlan{StressKind::ends, {}});
-      for (const int power : {narrow ? 4 : 8, 2, 0}) {
-        form.power = power;
-        plan.strengths.push_back(form.strength());
-      }
-    }
-  }
-  return plans;
 }
 
 }  // namespace
@@ -453,6 +417,7 @@ std::vector<int> inputs_of_kind(StressKind kind, const std::vector<at::Tensor>& 
     const bool wanted =
         kind == StressKind::constants ? facts[i].fixed
         : kind == StressKind::indices ? is_choice && !facts[i].fixed
+        : kind == StressKind::wide    ? may_be_wide(inputs[i], facts[i])
         : kind == StressKind::special ? facts[i].singled_out.any()
         : kind == StressKind::ends
             ? (!facts[i].fixed || !any_varies) && inputs[i].numel() > 1 &&
@@ -488,6 +453,7 @@ std::vector<StressPlan> stress_plans(const std::vector<at::Tensor>& inputs, cons
       {StressKind::constants, {kOtherSizes}},
       {StressKind::negative, narrow ? std::vector{6} : std::vector{10, 6}},
       {StressKind::repeated, {0}},
+      {StressKind::wide, {0}},
       {StressKind::grid, {4}},
       {StressKind::agree, {0}},
       {StressKind::nearly, {0}},

@@ -41,6 +41,7 @@ enum class StressKind {
   near,       // rows of floating inputs are near those of a weight, or opposite to them (weight_rows.h)
   special,    // some elements have a value that the model singles out
   repeated,   // integers drawn from few values
+  wide,       // integers that arithmetic alone is done with: all of a short type, or far beyond those seen
   numbers,    // tensors as given; numbers among the inputs have other values
   buffers,    // inputs as given; the model's buffers, but for running statistics, have other values
   weights,    // inputs as given; parameters of other signs and sizes

@@ -230,4 +230,22 @@ at::Tensor other_integers(const at::Tensor& tensor, const InputFacts& facts, boo
   return drawn.reshape(tensor.sizes()).to(tensor.scalar_type());
 }
 
+bool may_be_wide(const at::Tensor& tensor, const InputFacts& facts) {
+  const bool in_form = facts.sorted || facts.distinct || !facts.few.empty();
+  return is_integer(tensor) && !at::isBarebonesUnsignedType(tensor.scalar_type()) && tensor.numel() > 1 && !in_form &&
+         facts.singled_out.is_computed && !facts.singled_out.is_flag && facts.low < facts.high;
+}
+
+at::Tensor wide_integers(const at::Tensor& tensor, const InputFacts& facts, Draws& draws) {
+  constexpr double kTimes = 64, kMost = 1 << 30;
+  constexpr int64_t kShortest = 8, kShort = 16;
+  const at::ScalarType type = tensor.scalar_type();
+  const auto bits = static_cast<int64_t>(8 * c10::elementSize(type));
+  if (type == at::kByte) return draws.integers(0, (1 << kShortest) - 1).to(type);
+  if (bits <= kShort) return draws.integers(-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1).to(type);
+  const auto far = [&](double end) { return static_cast<int64_t>(std::clamp(end * kTimes, -kMost, kMost)); };
+  const int64_t low = facts.low < 0 ? far(facts.low) : static_cast<int64_t>(facts.low);
+  return draws.integers(low, std::max(far(facts.high), static_cast<int64_t>(facts.high))).to(type);
+}
+
 }  // namespace tilepilot::eval

@@ -79,6 +79,10 @@ bool are_offsets(const at::Tensor& tensor, const InputFacts& facts);
 at::Tensor in_form(const at::Tensor& tensor, const InputFacts& facts);
 // Of the few values; of one-hot rows others.
 at::Tensor other_choices(const at::Tensor& tensor, const InputFacts& facts, Draws& draws);
+// Whether integers may be any of their type, as far as the model tells.
+bool may_be_wide(const at::Tensor& tensor, const InputFacts& facts);
+// Of 8 and 16 bits all that there are; of more, up to 64 times those seen.
+at::Tensor wide_integers(const at::Tensor& tensor, const InputFacts& facts, Draws& draws);
 // Others, of which one in four is the one before; the ends stay.
 at::Tensor repeated_offsets(const at::Tensor& tensor, Draws& draws);
 
