@@ -155,7 +155,8 @@ class Comparison {
   bool same(const Barrier& a, const Barrier& b) {
     const bool operands = a.operand && b.operand ? same(a.operand, b.operand) : a.operand == b.operand;
     const bool peers = a.peer && b.peer ? same(a.peer, b.peer) : a.peer == b.peer;
-    return a.op == b.op && same(a.barrier, b.barrier) && operands && peers && a.threads == b.threads;
+    return a.op == b.op && same(a.barrier, b.barrier) && operands && peers && a.threads == b.threads &&
+           a.after_reads == b.after_reads;
   }
   bool same(const Async& a, const Async& b) { return a.op == b.op && a.count == b.count; }
   bool same(const Roles& a, const Roles& b) { return a.groups == b.groups && body(a.body, b.body); }

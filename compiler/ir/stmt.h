@@ -208,6 +208,9 @@ struct Barrier {
   Expr operand;         // an integer; null for `arrive` and `arrive_copied`
   int64_t threads = 0;  // this many in one go; 0: who comes here
   Expr peer = nullptr;  // of `arrive`: at the barrier of that block of the cluster; null: of the own
+  // Of an arrival at a peer's: who waits there need not see what was written here, only know that all has been read.
+  // On an H200 what makes writes seen in a cluster takes as long as half a step of a GEMM of 128 x 128 x 64.
+  bool after_reads = false;
 };
 enum class AsyncOp : uint8_t {
   commit_copies,  // closes a group of copies of mode `group`

@@ -257,7 +257,7 @@ TEST(Clusters, PipelinesHaveThreadsThatLoadForOtherBlocks) {
   }
   EXPECT_THAT(batch.source(0), AllOf(HasSubstr("set_registers_up"), Not(HasSubstr("sync_cluster"))));
   EXPECT_THAT(batch.source(1), AllOf(HasSubstr("set_registers_up"), HasSubstr("tma_load_multicast_2d(rows"),
-                                     HasSubstr("barrier_arrive_remote(others"), HasSubstr("sync_cluster();\n}")));
+                                     HasSubstr("barrier_release_remote(others"), HasSubstr("sync_cluster();\n}")));
   batch.plant(2, line_with(batch.source(2), "barrier_wait(others"), "");
   batch.plant(3, "sync_cluster();\n}", "}");
   batch.compile();
@@ -288,7 +288,7 @@ TEST(Clusters, PipelinesOfDifferentLengthsAreNoneOfOwnThreads) {
   text.replace(text.find(loop), loop.size(), "pipelined k in 2 + by % 2 stages 2");
   const auto code = targets::cuda::generate(parse(text), Architecture::sm_90a);
   ASSERT_TRUE(code.ok()) << code.error().message;
-  EXPECT_THAT(code->source, Not(HasSubstr("barrier_arrive_remote(others")));
+  EXPECT_THAT(code->source, Not(HasSubstr("barrier_release_remote(others")));
 }
 
 TEST(Clusters, Compile) {

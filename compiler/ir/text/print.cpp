@@ -348,6 +348,7 @@ std::string Printer::barrier(const Barrier& b) {
   std::string text = fmt::format("on {} {}", region(b.barrier), to_string(b.op));
   if (b.operand) text += " " + expr(b.operand);
   if (b.peer) text += " into " + expr(b.peer);
+  if (b.after_reads) text += " after_reads";
   return b.threads > 0 ? text + fmt::format(" threads {}", b.threads) : text;
 }
 

@@ -484,6 +484,7 @@ Result<StmtNode::Node> Reader::barrier() {
   b.op = *op;
   if (b.op != BarrierOp::arrive && b.op != BarrierOp::arrive_copied) b.operand = TRY(expr());
   if (accept("into")) b.peer = TRY(expr());
+  b.after_reads = accept("after_reads");
   if (accept("threads")) b.threads = TRY(integer());
   return StmtNode::Node(std::move(b));
 }

@@ -191,7 +191,8 @@ void write_barrier(Context& context, const ir::Barrier& node, Span span) {
     write(context, "{}({}, {});", node.op == ir::BarrierOp::expect ? "barrier_expect" : "barrier_arrive_expect",
           barrier, c::value(context, node.operand));
   else if (node.peer)
-    write(context, "barrier_arrive_remote({}, {});", barrier, c::value(context, node.peer));
+    write(context, "{}({}, {});", node.after_reads ? "barrier_release_remote" : "barrier_arrive_remote", barrier,
+          c::value(context, node.peer));
   else if (node.op != ir::BarrierOp::expect)
     write(context, "barrier_arrive({});", barrier);
   if (node.threads != 0) context.fail(span, "arrivals of several threads in one go have no form here");

@@ -97,7 +97,7 @@ void TmaPipeline::tell_first(const Expr& slot, Span span, Stmts& out) const {
     const Expr bit = ir::binary(BinaryOp::bit_and, ir::binary(BinaryOp::shr, others, consumers_.rank(span), span),
                                 ir::int_imm(1), span);
     const Stmt told = ir::make_stmt(ir::Barrier{ir::BarrierOp::arrive, element(one.others, {slot}, span), nullptr,
-                                                consumers_.warps, ir::int_imm(one.first())},
+                                                consumers_.warps, ir::int_imm(one.first()), true},
                                     span);
     out.push_back(ir::make_stmt(ir::If{ir::binary(BinaryOp::eq, bit, ir::int_imm(1), span), told, nullptr}, span));
   }
