@@ -62,7 +62,7 @@ struct MeasuredTiles {
   std::vector<std::pair<std::array<int64_t, 5>, double>> ms;
 };
 
-// Of 22 GEMMs and twelve tiles each on an H200, the fastest, one in the middle and the slowest.
+// Of 26 GEMMs and up to twelve tiles each on an H200, the fastest, one in the middle and the slowest.
 const std::vector<MeasuredTiles>& measured_gemms() {
   static const std::vector<MeasuredTiles> kMeasured = {
       {{1, 4096, 4096, 4096},
@@ -178,6 +178,42 @@ const std::vector<MeasuredTiles>& measured_gemms() {
         {{128, 64, 32, 3, 128}, 0.3131},
         {{64, 64, 32, 3, 256}, 0.3625},
         {{128, 128, 16, 3, 128}, 0.6361}}},
+      {{1, 64, 4096, 4096},
+       ir::kFloat16,
+       false,
+       true,
+       {{{64, 32, 128, 6, 128}, 0.0178},
+        {{64, 32, 128, 6, 256}, 0.0186},
+        {{64, 32, 64, 8, 128}, 0.0197},
+        {{64, 64, 64, 8, 256}, 0.0205},
+        {{64, 64, 64, 5, 128}, 0.0240}}},
+      {{1, 128, 4096, 14336},
+       ir::kFloat16,
+       false,
+       true,
+       {{{64, 64, 64, 8, 256}, 0.0501},
+        {{64, 64, 128, 4, 256}, 0.0555},
+        {{128, 32, 128, 4, 256}, 0.0568},
+        {{128, 32, 64, 6, 256}, 0.0590},
+        {{128, 64, 64, 6, 256}, 0.0660}}},
+      {{1, 256, 8192, 8192},
+       ir::kFloat16,
+       false,
+       true,
+       {{{128, 128, 64, 6, 256}, 0.0550},
+        {{128, 128, 64, 5, 256}, 0.0574},
+        {{128, 128, 64, 4, 256}, 0.0600},
+        {{64, 128, 64, 6, 256}, 0.0778},
+        {{256, 128, 64, 4, 256}, 0.0845}}},
+      {{1, 512, 4096, 4096},
+       ir::kFloat16,
+       false,
+       true,
+       {{{128, 128, 64, 6, 256}, 0.0293},
+        {{128, 128, 64, 5, 256}, 0.0302},
+        {{128, 128, 64, 4, 256}, 0.0322},
+        {{64, 128, 64, 6, 256}, 0.0394},
+        {{256, 128, 64, 4, 256}, 0.0442}}},
   };
   return kMeasured;
 }

@@ -29,6 +29,8 @@ constexpr double kSplitShare = 0.9;                       // of the rate of wgmm
 // has most; the end of a block, whose result goes by TMA while others begin; a step's waiting, by what issues the
 // loads.
 constexpr double kTmaLatency = 400, kGroupsEnd = 300, kGroupsStored = 0.3, kGroupsBlock = 1300;
+// How late a load may be where all blocks begin at once and wait for the same rows from memory, as in thin GEMMs.
+constexpr double kLateLoad = 400;
 constexpr double kGroupsBarrier = 90, kProducerBarrier = 10, kGroupsHidden = 0.5;
 // Where operands are split they wait for each step's MMAs, and other blocks hide less of that.
 constexpr double kSplitBarrier = 400, kSplitHidden = 0.45;
@@ -178,6 +180,7 @@ int64_t resident_blocks(const BlockWork& work, const Machine& machine) {
 // What blocks wait for beside their work, in cycles.
 struct Waits {
   double latency = 0;  // of loads
+  double late = 0;     // of some loads: steps ahead make up for it
   int64_t ahead = 1;   // steps that a load is issued before what it brings is needed
   double barrier = 0;  // of each step
   double hidden = 0;   // the share of it that other blocks hide
@@ -191,11 +194,12 @@ Waits waits_of(const BlockWork& work, const Machine& machine) {
   // Steps without GEMMs mostly have no barrier: threads combine what they have after the loop.
   const double barrier = work.products.empty() ? 0 : machine.barrier_cycles;
   if (!is_tma_pipeline(work, machine))
-    return {machine.latency, ahead, barrier, kHiddenShare, kBlockCycles, machine.latency, 1};
+    return {machine.latency, 0, ahead, barrier, kHiddenShare, kBlockCycles, machine.latency, 1};
   if (work.products.front().parts > 1)
-    return {kTmaLatency, ahead, kSplitBarrier, kSplitHidden, kGroupsBlock, kGroupsEnd, kGroupsStored};
+    return {kTmaLatency, 0, ahead, kSplitBarrier, kSplitHidden, kGroupsBlock, kGroupsEnd, kGroupsStored};
   // An MMA still reads a stage while the next one is issued.
   return {kTmaLatency,
+          kLateLoad,
           std::max<int64_t>(1, ahead - 1),
           has_producer(work, machine) ? kProducerBarrier : kGroupsBarrier,
           kGroupsHidden,
@@ -256,8 +260,10 @@ std::variant<Estimate, Refusal> estimate(const BlockWork& work, const Machine& m
   const double busy = std::max({computing, step.shared, step.cache});
   const Waits waits = waits_of(work, machine);
   const double arrival = work.copied == 0 ? 0 : waits.latency + step.cache;
-  const double alone = work.stages < 2 ? busy + waits.barrier + arrival
-                                       : std::max(busy + waits.barrier, arrival / static_cast<double>(waits.ahead));
+  const double late = rounds > 1 ? 0 : waits.late / static_cast<double>(waits.ahead);
+  const double alone =
+      work.stages < 2 ? busy + waits.barrier + arrival
+                      : std::max({busy + waits.barrier, step.cache + late, arrival / static_cast<double>(waits.ahead)});
   const double moved = static_cast<double>(work.loaded) + static_cast<double>(work.stored) / kStoreShare;
   const double ends = waits.end + waits.stored * moved / machine.cache_rate + arrival;
   const double full = rounds * (work.steps * (busy + waits.barrier * (1 - waits.hidden)) + waits.block) + ends;
@@ -301,7 +307,8 @@ class Ranking {
   std::vector<Tiles> best(size_t count) && {
     const auto order = [&](const Tiles& tiles) {
       return std::make_tuple(tiles.estimate.seconds, tiles.split_k, overhang(tiles), unusual(tiles),
-                             tiles.work.registers, std::abs(tiles.stages - 3), tiles.work.shared_bytes);
+                             tiles.work.registers, std::abs(tiles.stages - proven_stages(tiles)),
+                             tiles.work.shared_bytes);
     };
     std::stable_sort(all_.begin(), all_.end(), [&](const Tiles& a, const Tiles& b) { return order(a) < order(b); });
     if (all_.size() > count) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(count), all_.end());
@@ -314,6 +321,11 @@ class Ranking {
   double elements_ = 1;
   int64_t usual_ = 0;
 
+  // Of blocks that all begin at once some wait longer for memory.
+  int64_t proven_stages(const Tiles& tiles) const {
+    const bool may_be_late = tiles.estimate.waves <= 1 && is_tma_pipeline(tiles.work, hardware_);
+    return may_be_late && tiles.work.products.front().parts == 1 ? 6 : 3;
+  }
   // Of GEMMs in elements; elsewhere in parts of what there is, as what hangs over waits for no memory.
   double overhang(const Tiles& tiles) const {
     const auto covered = static_cast<double>(tiles.work.blocks * tiles.block_m * tiles.block_n);
@@ -424,6 +436,9 @@ std::vector<Tiles> recommend(const GemmProblem& problem, const Machine& machine,
   const auto each = [&](const Tiles& tiles) {
     const int64_t steps = tiles_over(problem.k, tiles.block_k);
     if (tiles.stages > std::max<int64_t>(2, steps)) return;
+    // Where every block has a multiprocessor for itself, longer steps cost nothing.
+    const int64_t blocks = tiles_over(problem.m, tiles.block_m) * tiles_over(problem.n, tiles.block_n) * problem.batch;
+    if (tiles.block_k * bytes > 128 && (problem.full_precision || blocks > machine.multiprocessors)) return;
     // More warps than instructions find rows and columns for would do the same twice.
     if ((tiles.block_m / 16) * (tiles.block_n / 8) < tiles.threads / 32) return;
     for (const int64_t split : {1, 2, 4, 8}) {
@@ -433,11 +448,12 @@ std::vector<Tiles> recommend(const GemmProblem& problem, const Machine& machine,
       ranking.add(gemm_tiles(problem, machine, one));
     }
   };
-  // Rows of up to 128 bytes: what a swizzle spans and TMA moves at a time.
+  // Rows of up to 128 bytes, what a swizzle spans and TMA moves at a time, or two of them.
   for (const int64_t m : block_sizes({16, 32, 64, 128, 256}, problem.m))
     for (const int64_t n : block_sizes({16, 32, 64, 128, 256}, problem.n))
-      for (const int64_t k : block_sizes({std::max<int64_t>(16, 32 / bytes), 64 / bytes, 128 / bytes}, problem.k))
-        for (const int64_t stages : {2, 3, 4, 5})
+      for (const int64_t k :
+           block_sizes({std::max<int64_t>(16, 32 / bytes), 64 / bytes, 128 / bytes, 256 / bytes}, problem.k))
+        for (const int64_t stages : {2, 3, 4, 5, 6, 8})
           for (const int64_t threads : {128, 256}) each({m, n, k, stages, threads, 0, 1, {}, {}});
   return std::move(ranking).best(count);
 }
