@@ -8,6 +8,7 @@
 #include "compiler/syntax/parser.h"
 #include "python/extension/conversion.h"
 #include "python/extension/errors.h"
+#include "python/extension/python_reads.h"
 #include "python/extension/session.h"
 
 namespace tilepilot::package {
@@ -124,19 +125,12 @@ void add_defaults(FunctionObject& made, nb::handle function) {
   }
 }
 
-// What a name outside the function refers to now; nullopt: nothing.
+// The same as a value of the language.
 std::optional<Value> outer_value(nb::handle function, std::string_view name) {
   const nb::str text(name.data(), name.size());
-  const nb::object cells = function.attr("__closure__"), names = function.attr("__code__").attr("co_freevars");
-  for (size_t i = 0; !cells.is_none() && i < nb::len(names); ++i) {
-    if (!nb::object(names[i]).equal(text)) continue;
-    PyObject* content = PyCell_Get(nb::object(cells[i]).ptr());
-    return content == nullptr ? std::nullopt : std::optional<Value>(to_value(nb::steal(content)));
-  }
-  const nb::dict globals = nb::cast<nb::dict>(function.attr("__globals__"));
-  if (globals.contains(text)) return to_value(globals[text]);
-  PyObject* builtin = PyDict_GetItem(PyEval_GetBuiltins(), text.ptr());
-  return builtin == nullptr ? std::nullopt : std::optional<Value>(to_value(builtin));
+  const nb::object found = outer_object(function, text);
+  note_read({PythonReads::Kind::outer_name, nb::borrow(function), text, found});
+  return found.is_valid() ? std::optional<Value>(to_value(found)) : std::nullopt;
 }
 
 // Names outside are looked up when the program comes to them. Those that hide a built-in are there from the beginning,
@@ -175,6 +169,15 @@ Result<std::shared_ptr<FunctionObject>> make_function(const Source& source, nb::
 }
 
 }  // namespace
+
+nb::object outer_object(nb::handle function, nb::handle name) {
+  const nb::object cells = function.attr("__closure__"), names = function.attr("__code__").attr("co_freevars");
+  for (size_t i = 0; !cells.is_none() && i < nb::len(names); ++i)
+    if (nb::object(names[i]).equal(name)) return nb::steal(PyCell_Get(nb::object(cells[i]).ptr()));
+  PyObject* found = PyDict_GetItem(function.attr("__globals__").ptr(), name.ptr());
+  if (found == nullptr) found = PyDict_GetItem(PyEval_GetBuiltins(), name.ptr());
+  return nb::borrow(found);
+}
 
 Result<std::shared_ptr<FunctionObject>> function_from_source(nb::handle function, Span span) {
   constexpr int kGenerators = 0x20 | 0x80 | 0x200;  // CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR

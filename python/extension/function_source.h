@@ -19,4 +19,7 @@ Result<std::shared_ptr<stage::FunctionObject>> function_from_source(nb::handle f
 // The same for the function that a decorator of the language gets, where anything else is an error.
 Result<std::shared_ptr<stage::FunctionObject>> decorated_function(nb::handle function);
 
+// What a name outside of a function refers to now. Invalid: nothing.
+nb::object outer_object(nb::handle function, nb::handle name);
+
 }  // namespace tilepilot::package

@@ -7,6 +7,7 @@
 #include "python/extension/errors.h"
 #include "python/extension/function_source.h"
 #include "python/extension/kernel.h"
+#include "python/extension/python_reads.h"
 #include "python/extension/session.h"
 #include "python/extension/stage_value.h"
 #include "python/extension/tensors.h"
@@ -52,6 +53,12 @@ void add_kernels(nb::module_& module) {
       .def("arrange", &JitFunction::arrange)
       .def("compile", &JitFunction::compile)
       .def_prop_ro("is_eager", &JitFunction::is_eager);
+  nb::class_<PythonReads>(module, "Reads", "what tile programs read outside of themselves")
+      .def(nb::init<>())
+      .def("begin", &PythonReads::begin)
+      .def("end", &PythonReads::end)
+      .def("note_outer_names", &PythonReads::note_outer_names)
+      .def("are_as_noted", &PythonReads::are_as_noted);
   module.def("make_kernel", &make_kernel, nb::arg("program"), nb::arg("out_idx").none(), nb::arg("target") = "auto",
              nb::arg("fast_math") = false);
   nb::exception<NeedsDispatch>(module, "NeedsDispatch");

@@ -6,6 +6,7 @@
 #include "python/extension/conversion.h"
 #include "python/extension/errors.h"
 #include "python/extension/function_source.h"
+#include "python/extension/python_reads.h"
 #include "python/extension/session.h"
 
 namespace tilepilot::package {
@@ -141,7 +142,13 @@ std::shared_ptr<PythonObject> python_object(nb::handle object) {
 Result<Value> PythonObject::get_attribute(Interpreter& interpreter, Name name, Span span) {
   const int found = PyObject_HasAttr(object.ptr(), text_of(name).ptr());
   if (found == 1)
-    return in_python(span, [&] { return to_value(taken(PyObject_GetAttr(object.ptr(), text_of(name).ptr()))); });
+    return in_python(span, [&] {
+      const nb::str text = text_of(name);
+      const nb::object value = taken(PyObject_GetAttr(object.ptr(), text.ptr()));
+      note_read({PythonReads::Kind::attribute, object, text, value});
+      return to_value(value);
+    });
+  note_read({PythonReads::Kind::attribute, object, text_of(name), nb::object()});
   return stage::Object::get_attribute(interpreter, name, span);
 }
 
@@ -162,7 +169,11 @@ Result<Value> PythonObject::call(Interpreter& interpreter, stage::CallArgs args)
 }
 
 Result<Value> PythonObject::get_item(Interpreter&, const Value& index, Span span) {
-  return in_python(span, [&] { return to_value(taken(PyObject_GetItem(object.ptr(), to_python(index).ptr()))); });
+  return in_python(span, [&] {
+    const nb::object key = to_python(index), value = taken(PyObject_GetItem(object.ptr(), key.ptr()));
+    note_read({PythonReads::Kind::item, object, key, value});
+    return to_value(value);
+  });
 }
 
 Status PythonObject::set_item(Interpreter&, const Value& index, Value value, Span span) {
@@ -178,12 +189,14 @@ Result<int64_t> PythonObject::length(Interpreter&, Span span) {
   return in_python(span, [&] {
     const Py_ssize_t count = PyObject_Size(object.ptr());
     if (count < 0) throw nb::python_error();
+    note_items(object);
     return static_cast<int64_t>(count);
   });
 }
 
 Result<std::unique_ptr<stage::Iterator>> PythonObject::iterate(Interpreter&, Span span) {
   return in_python(span, [&]() -> std::unique_ptr<stage::Iterator> {
+    note_items(object);
     return std::make_unique<PythonIterator>(taken(PyObject_GetIter(object.ptr())), span);
   });
 }
@@ -192,6 +205,7 @@ Result<bool> PythonObject::contains(Interpreter&, const Value& item, Span span) 
   return in_python(span, [&] {
     const int found = PySequence_Contains(object.ptr(), to_python(item).ptr());
     checked(found);
+    note_items(object);
     return found == 1;
   });
 }

@@ -10,6 +10,7 @@
 #include "compiler/runtime/library.h"
 #include "python/extension/errors.h"
 #include "python/extension/imports.h"
+#include "python/extension/python_reads.h"
 #include "python/extension/tensors.h"
 
 namespace tilepilot::package {
@@ -68,6 +69,7 @@ Session::Session()
   options.host = host_.get();
   options.raw_memory = true;                     // the program is the user's own
   options.on_launch = guard_launch<NativeWork>;  // others may run Python meanwhile
+  options.outer_reads = [] { return std::make_shared<PythonReads>(); };
   context_ = stage::install_tile_language(*interpreter_, std::move(options));
   stage::install_tuning(*interpreter_);
   install_imports(*interpreter_);

@@ -246,6 +246,72 @@ def test_objects_of_python_are_equal_arguments_again():
     assert traces == [torch.float16, torch.float64]
 
 
+number, numbers, choice, plain = 2.0, {0: [2.0]}, Choice(2.0), type("Plain", (), {})()
+numbers["itself"] = numbers
+
+
+@tilelang.jit
+def scaled_by_what_is_outside(A, given):
+    M = T.const("M")
+    A: T.Tensor[[M], T.float32]
+    B = T.empty((M,), T.float32)
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(M):
+            B[i] = A[i] * number * numbers[0][0] * choice.factor * given.factor
+    return B
+
+
+@tilelang.jit(out_idx=-1)
+def made_of_what_is_outside(M, given):
+    factor = number * numbers[0][0] * choice.factor
+
+    @T.prim_func
+    def kernel(A: T.Tensor((M,), "float32"), B: T.Tensor((M,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(M):
+                B[i] = A[i] * factor * given.factor
+
+    return kernel
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: scaled_by_what_is_outside(x, plain), lambda x: made_of_what_is_outside(8, plain)(x)], ids=["eager", "lazy"])
+def test_what_a_program_read_outside_may_change(call, monkeypatch):
+    plain.factor = 2.0
+    x, product = torch.ones(8), 16.0
+    assert torch.equal(call(x), x * product)
+    for change in (lambda: monkeypatch.setitem(globals(), "number", 3.0), lambda: monkeypatch.setitem(numbers, 0, [3.0]),
+                   lambda: monkeypatch.setattr(choice, "factor", 3.0), lambda: setattr(plain, "factor", 3.0)):
+        change()
+        product *= 1.5
+        assert torch.equal(call(x), x * product)
+    monkeypatch.undo()
+    plain.factor = 2.0
+    assert torch.equal(call(x), x * 16.0)  # the kernel of before
+
+
+def test_what_is_made_anew_for_each_look_makes_no_other_kernel():
+    class Sizes:
+        @property
+        def inner(self):
+            return type("Inner", (), {"factor": 2.0})()
+
+    sizes = Sizes()
+
+    @tilelang.jit(out_idx=-1)
+    def factory(M):
+        @T.prim_func
+        def kernel(A: T.Tensor((M,), "float32"), B: T.Tensor((M,), "float32")):
+            with T.Kernel(1, threads=32):
+                for i in T.Parallel(M):
+                    B[i] = A[i] * sizes.inner.factor
+
+        return kernel
+
+    assert torch.equal(factory(8)(torch.ones(8)), torch.full((8,), 2.0))
+    assert factory(8) is factory(8)
+
+
 def test_helpers_may_use_all_of_python():
     def first_line():
         with open(__file__) as file:

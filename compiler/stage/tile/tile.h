@@ -10,6 +10,7 @@
 #include "compiler/ir/stmt.h"
 #include "compiler/runtime/kernel.h"
 #include "compiler/stage/python/script.h"
+#include "compiler/stage/tile/outer_reads.h"
 
 namespace tilepilot::stage {
 
@@ -38,6 +39,8 @@ struct TileOptions {
   std::function<void(const ir::Program&)> on_program;
   // Called before and after each kernel launch: the judge accounts time in generated code with it.
   std::function<void(const ir::Program&, bool begins)> on_launch;
+  // Where programs read values that others may change between two calls. Empty: there are none.
+  MakeOuterReads outer_reads;
 };
 
 // The parts of `tilelang` that are written in Python, for scripts.

@@ -144,6 +144,12 @@ def _fields_of(record):
     return {**kept, **getattr(record, "__dict__", {})}.items()
 
 
+def _are_same(one, other):
+    """Whether two kernels are one program."""
+    return one is other or ((one.out_idx, one.target, one._native.script())
+                            == (other.out_idx, other.target, other._native.script()))
+
+
 class _IsEager(Exception):
     """A function that was taken for a factory is a tile program itself."""
 
@@ -157,7 +163,7 @@ class JITFunction:
         self._out_idx = out_idx
         self._target = target
         self._fast_math = fast_math
-        self._kernels = {}
+        self._kernels = {}  # by arguments: kernels, the latest first, each with what its program read besides
         self._kept = []  # arguments whose identity is part of a key
         self._is_compiling = None
         try:
@@ -215,19 +221,30 @@ class JITFunction:
         key = None
         if not kwargs and _PLAIN.issuperset(kinds := tuple(map(type, args))) and 0 not in args:
             key = args, kinds
-            if (kernel := self._kernels.get(key)) is not None:
-                return kernel
+            for kernel, reads in self._kernels.get(key, ()):
+                if reads.are_as_noted():
+                    return kernel
         frozen = tuple(map(_frozen, args)), tuple(sorted((name, _frozen(value)) for name, value in kwargs.items()))
-        kernel = self._kernels.get(frozen)
-        if kernel is None:
-            self._kept.append((args, kwargs))
-            kernel = self._kernels.setdefault(frozen, self._made(args, kwargs))
+        versions = self._kernels.setdefault(frozen, [])
         if key is not None:
-            self._kernels.setdefault(key, kernel)
+            self._kernels.setdefault(key, versions)
+        for kernel, reads in versions:
+            if reads.are_as_noted():
+                return kernel
+        if not versions:
+            self._kept.append((args, kwargs))
+        kernel = self._made(args, kwargs, reads := _core.Reads())
+        for position, (known, _) in enumerate(versions):
+            if _are_same(known, kernel):  # made of other objects, which were made anew to be read
+                kernel = known
+                del versions[position]
+                break
+        versions.insert(0, (kernel, reads))
         return kernel
 
-    def _made(self, args, kwargs):
+    def _made(self, args, kwargs, reads):
         _core.missed_program()
+        reads.begin()
         try:
             program = self._function(*args, **kwargs)
         except CompileError:
@@ -236,6 +253,10 @@ class JITFunction:
             self._check_no_out_idx()
             self._eager = True
             raise _IsEager from None
+        finally:
+            reads.end()
+        if isinstance(self._function, types.FunctionType):
+            reads.note_outer_names(self._function)
         if isinstance(program, JITKernel):
             return program
         if not isinstance(program, _core.Value) or program.type_name != "PrimFunc":

@@ -45,6 +45,11 @@ class FastMathGuard {
   bool before_;
 };
 
+bool same_programs(const JitKernelObject& one, const JitKernelObject& other) {
+  return one.launcher.outputs() == other.launcher.outputs() &&
+         ir::to_text(one.launcher.program()) == ir::to_text(other.launcher.program());
+}
+
 // What a cache of kernels is asked for: the compile-time arguments as text. Objects without a value of their own count
 // by identity and are `kept` alive for it.
 class KeyWriter {
@@ -244,12 +249,31 @@ Result<JitFunctionObject::Call> JitFunctionObject::sort_out(Interpreter& interpr
 }
 
 Result<Kernel> JitFunctionObject::kernel_for(Call& call) {
-  auto found = kernels_.find(call.key);
-  if (found != kernels_.end()) return found->second;
-  Kernel kernel = eager_ ? TRY(stage_eager(call)) : TRY(run_factory(call));
+  std::vector<Version>& known = kernels_[call.key];
+  for (size_t i = known.size(); i-- > 0;) {
+    const Version version = known[i];  // a copy: what is read may be computed by code that calls this function
+    if (version.reads == nullptr || version.reads->are_as_noted()) return version.kernel;
+  }
+  Version made = TRY(traced(call));
   kept_.insert(kept_.end(), call.kept.begin(), call.kept.end());
-  kernels_.emplace(call.key, kernel);
-  return kernel;
+  // Other values that make the same program, such as objects that are made anew for each call.
+  for (Version& version : known) {
+    if (!same_programs(*version.kernel, *made.kernel)) continue;
+    version.reads = std::move(made.reads);
+    return version.kernel;
+  }
+  known.push_back(std::move(made));
+  return known.back().kernel;
+}
+
+Result<JitFunctionObject::Version> JitFunctionObject::traced(Call& call) {
+  if (!eager_) return Version{TRY(run_factory(call)), nullptr};
+  if (!context_->options.outer_reads) return Version{TRY(stage_eager(call)), nullptr};
+  std::shared_ptr<OuterReads> reads = context_->options.outer_reads();
+  reads->begin();
+  Result<Kernel> kernel = stage_eager(call);
+  reads->end();
+  return Version{TRY(std::move(kernel)), std::move(reads)};
 }
 
 Result<Kernel> JitFunctionObject::run_factory(Call& call) {

@@ -62,6 +62,11 @@ class JitFunctionObject final : public TypedObject<JitFunctionObject> {
     std::string_view missing;  // a tensor that the call leaves out
   };
   using Kernel = std::shared_ptr<JitKernelObject>;
+  // A kernel for calls that read the same outside of the program; null: none reads anything there.
+  struct Version {
+    Kernel kernel;
+    std::shared_ptr<OuterReads> reads;
+  };
   using Method = Result<Value> (JitFunctionObject::*)(Interpreter&, CallArgs);
   Result<Value> compile(Interpreter&, CallArgs args);
   Result<Value> get_kernel_source(Interpreter&, CallArgs args);
@@ -76,6 +81,7 @@ class JitFunctionObject final : public TypedObject<JitFunctionObject> {
   void add_missing_tensors(CallArgs& args) const;
   void sort_argument(size_t position, Call& call) const;
   Result<Kernel> kernel_for(Call& call);
+  Result<Version> traced(Call& call);
   Result<Kernel> run_factory(Call& call);
   Result<Kernel> stage_eager(Call& call);
 
@@ -84,8 +90,8 @@ class JitFunctionObject final : public TypedObject<JitFunctionObject> {
   Value out_idx_;
   bool fast_math_;
   bool eager_;
-  std::unordered_map<std::string, Kernel> kernels_;
-  std::vector<Value> kept_;  // so that no address in a key is used again
+  std::unordered_map<std::string, std::vector<Version>> kernels_;  // the latest last
+  std::vector<Value> kept_;                                        // so that no address in a key is used again
 };
 
 // Gives `jit`, `compile` and their relatives to the module `tilelang`.
