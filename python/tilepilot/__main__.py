@@ -2,14 +2,11 @@
 place."""
 
 import argparse
-import contextlib
 import os
 import runpy
 import sys
 
-from tilepilot import _core
-from tilepilot.as_tilelang import answer_to_the_name
-from tilepilot.scripts import limits
+from tilepilot.scripts.running import Settings
 
 
 def _arguments():
@@ -29,17 +26,7 @@ def main():
     given = _arguments()
     sys.argv = [given.script, *given.arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(given.script))
-    answer_to_the_name()
-    if given.bench_time is not None:
-        limits.bench_ms = given.bench_time
-    if given.autotune_limit is not None:
-        limits.autotune_limit = given.autotune_limit
-    _core.let_gradients_end()  # scripts call kernels inside functions of torch.autograd, and beside them
-    with contextlib.ExitStack() as stack:
-        if given.cpu:
-            os.environ["TILEPILOT_TARGET"] = "cpu"  # whatever target the script names
-            from tilepilot.on_processor import OnProcessor  # imports torch
-            stack.enter_context(OnProcessor())
+    with Settings(given.cpu, given.bench_time, given.autotune_limit).begin():
         runpy.run_path(given.script, run_name="__main__")
 
 

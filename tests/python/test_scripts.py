@@ -234,3 +234,22 @@ y = double(32, 16, 4)(x)
 print(torch.equal(y, x * 2), y.requires_grad)
 """)
     assert run.stdout.splitlines() == ["True False"], run.stderr
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_processes_of_a_script_are_as_their_parent(tmp_path, method):
+    file = tmp_path / "script.py"
+    file.write_text(KERNEL + f"""
+import multiprocessing
+
+def work(number):
+    given = torch.full((32, 16), number, device="cuda", requires_grad=True)
+    return double(32, 16, 4)(given).sum().item()
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("{method}").Pool(1) as pool:
+        print(pool.map(work, [1.0, 2.0]))
+""")
+    run = subprocess.run([sys.executable, "-m", "tilepilot", "--cpu", str(file)], capture_output=True, text=True,
+                         timeout=60)
+    assert run.stdout == "[1024.0, 2048.0]\n", run.stderr
