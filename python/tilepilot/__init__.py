@@ -33,7 +33,8 @@ def load(path, *, strict=False, reference=None):
 
 
 def optimize(model, example_inputs, *, mode=None, **options):
-    """A module with the model's weights that runs verified programs for what it computes of such inputs.
+    """The model with another call, which runs verified programs for what it computes of such inputs. All else is shared:
+    weights, layers, hooks and mode.
 
     It is `torch.compile(model, backend="tilepilot")`, called once; `tilepilot_regions` says what came of each part of
     the model. `options` are the backend's: minutes, attempts, versions, inductor, command."""

@@ -216,6 +216,16 @@ def test_other_sizes_are_versions_of_their_own(author):
     assert len(author.asked()) == 3
 
 
+def test_further_sizes_get_less_time(author):
+    author.answers(accepts="False", ending="nothing left to try")
+    compiled = torch.compile(Scale(), backend="tilepilot", dynamic=True, options={"minutes": 1.0})
+    with torch.no_grad():
+        for rows in (512, 256, 300, 400):
+            compiled(torch.randn(rows, 2048))
+    minutes = [float(line[line.index("--minutes") + 1]) for line, _ in author.asked()]
+    assert [round(each, 1) for each in minutes[:2]] == [1.0, 0.5] and sum(minutes) <= 2.0
+
+
 def test_too_many_sizes(author):
     model = Scale()
     compiled = torch.compile(model, backend="tilepilot", dynamic=True, options={"versions": 1})
@@ -436,6 +446,32 @@ def test_optimize(author, x):
     assert optimized.scale.weight is model.scale.weight
     restored = pickle.loads(pickle.dumps(optimized))
     restored.eval()(x)
+
+
+def test_what_optimize_returns_is_the_model_with_another_call(author, x):
+    class Registered(Parts):
+        classes = []
+
+        def __init_subclass__(cls, **_):
+            cls.classes.append(cls)
+
+    class Model(Registered):
+        def forward(self, x):
+            return super().forward(x) * (2 if self.training else 1)
+
+    model = Model()
+    optimized = tilepilot.optimize(model, [x])
+    assert type(optimized) is not Model and isinstance(optimized, Model) and Registered.classes == [Model]
+    for module, other in ((optimized, model), (model, optimized)):
+        for mode in (False, True):
+            module.train(mode)
+            assert other.training == mode and other.scale.training == mode
+    model.eval()
+    model.scale = Scale()
+    model.register_forward_hook(lambda module, args, result: result + 1)
+    same(optimized, model, x)
+    assert type(copy.copy(optimized)) is type(copy.deepcopy(optimized)) is Model
+    assert tilepilot.optimize(optimized, [x])._tilepilot_model is model
 
 
 def test_optimize_gives_no_model_that_is_slower(author, x, monkeypatch):

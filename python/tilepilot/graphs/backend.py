@@ -76,17 +76,19 @@ class CompiledGraph:
             if len(self._versions) >= self._options.versions:
                 self._tell_that_there_are_many()
                 return eager
+            # A text that grows by a token a call has new sizes in each: all of them together cost less than two versions.
+            minutes = self._options.minutes / 2 ** len(self._versions)
             if not self._options.background:
-                self._versions[key] = self._made(arguments)
+                self._versions[key] = self._made(arguments, minutes)
                 return self._versions[key]
             self._versions[key] = eager
         kept = tuple(value if isinstance(value, torch.nn.Parameter) else _copied(value) for value in arguments)
-        threading.Thread(target=self._make_behind, args=(key, kept), daemon=True, name="tilepilot").start()
+        threading.Thread(target=self._make_behind, args=(key, kept, minutes), daemon=True, name="tilepilot").start()
         return eager
 
-    def _make_behind(self, key, arguments):
+    def _make_behind(self, key, arguments, minutes):
         try:
-            version = self._made(arguments)
+            version = self._made(arguments, minutes)
         except TilePilotError as error:
             warn(f"torch's operators run: {error}")
             return
@@ -94,13 +96,13 @@ class CompiledGraph:
             if key in self._versions:
                 self._versions[key] = version
 
-    def _made(self, arguments):
-        found = []
+    def _made(self, arguments, minutes):
+        found, options = [], dataclasses.replace(self._options, minutes=minutes)
         try:
             with torch.inference_mode(False):
                 ordinary = [_copied(value) if isinstance(value, torch.Tensor) and value.is_inference() else value
                             for value in arguments]
-                made = version_of(self._traced, ordinary, self._options, found)
+                made = version_of(self._traced, ordinary, options, found)
         except NotCaptured as error:
             found.append(RegionReport([], None, str(error)))
             made = None

@@ -1,6 +1,7 @@
 """`tilepilot.optimize`: a model whose calls go through the backend, compiled for given inputs."""
 
 import copy
+import operator
 import types
 
 import torch
@@ -21,14 +22,47 @@ def _call_of(module):
     return types.FunctionType(call.__code__.replace(), call.__globals__, call.__name__, None, call.__closure__)
 
 
+class _AnotherFace:
+    """Of a model: everything but the call is the model's own, its weights, layers, hooks and mode."""
+    __slots__ = ()
+
+    def __init_subclass__(cls, **_):
+        pass  # a model's class may count those that are derived from it
+
+    def __copy__(self):
+        return copy.copy(self._tilepilot_model)
+
+    def __deepcopy__(self, memo):
+        return copy.deepcopy(self._tilepilot_model, memo)
+
+    def __reduce_ex__(self, protocol):
+        return operator.getitem, ((self._tilepilot_model,), 0)  # which is read without this package, too
+
+
+def _another_face_of(model):
+    """An object that shares all attributes with the model, but for `_compiled_call_impl` and `tilepilot_regions`."""
+    own = {"_compiled_call_impl": None}
+    made_of = type(model)
+    members = {
+        "__module__": made_of.__module__, "__qualname__": made_of.__qualname__, "__doc__": made_of.__doc__,
+        "_tilepilot_model": property(lambda _: model), "tilepilot_regions": [],
+        # What `Module.compile` sets, and a call asks for.
+        "_compiled_call_impl": property(lambda _: own["_compiled_call_impl"],
+                                        lambda _, call: own.update(_compiled_call_impl=call))}
+    face = object.__new__(type(made_of)(made_of.__name__, (_AnotherFace, made_of), members))
+    face.__dict__ = model.__dict__
+    return face
+
+
 def optimize(model, example_inputs, mode, options):
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"`tilepilot.optimize` needs a torch.nn.Module, not a `{type(model).__name__}`")
     if isinstance(example_inputs, torch.Tensor) or not isinstance(example_inputs, (list, tuple)):
         raise TypeError("the example inputs are a list or tuple of the model's arguments")
     find_command(chosen_options(mode, options))  # raises here what Dynamo would wrap
-    optimized = copy.copy(model)  # the same weights and layers
-    # What `Module.compile` sets: a copy or pickle of the result is an ordinary model.
+    if isinstance(model, _AnotherFace):
+        model = model._tilepilot_model
+    optimized = _another_face_of(model)
     optimized._compiled_call_impl = torch.compile(_call_of(optimized), backend="tilepilot",
                                                   options={"background": mode == "background", **options})
     tensors = [*pytree.tree_leaves(example_inputs), *model.parameters(), *model.buffers()]
@@ -39,7 +73,7 @@ def optimize(model, example_inputs, mode, options):
             optimized._compiled_call_impl = None
         for name, buffer in model.named_buffers():
             buffer.copy_(buffers[name])
-    optimized.tilepilot_regions = regions
+    optimized.tilepilot_regions[:] = regions
     return optimized
 
 
