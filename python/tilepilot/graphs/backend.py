@@ -12,7 +12,8 @@ import threading
 import torch
 
 from tilepilot.errors import TilePilotError, warn
-from tilepilot.graphs.capture import NotCaptured, is_gradient_mode
+from tilepilot.graphs.capture import NotCaptured, is_gradient_mode, is_number
+from tilepilot.graphs.checkpointing import restore_checkpoints
 from tilepilot.graphs.devices import is_autocast_on
 from tilepilot.graphs.generation import Options, find_command
 from tilepilot.graphs.reports import RegionReport
@@ -50,17 +51,18 @@ def chosen_options(mode, options):
 
 class CompiledGraph:
     def __init__(self, traced, options):
+        restore_checkpoints(traced)
         self._traced, self._options = traced, options
         self._versions, self._told = {}, False
         self._enables_gradients = any(node.args[0] for node in traced.graph.nodes if is_gradient_mode(node))
         self._lock = ForkSafeLock()
         placeholders = [node for node in traced.graph.nodes if node.op == "placeholder"]
-        self._numbers = [index for index, node in enumerate(placeholders)
-                         if not isinstance(node.meta.get("example_value"), torch.Tensor)]
+        self._numbers = [index for index, node in enumerate(placeholders) if is_number(node)]
         self._reports = getattr(_reports, "reports", None)
 
     def __call__(self, *arguments):
-        key = tuple([arguments[index] for index in self._numbers])
+        key = tuple([value.item() if isinstance(value := arguments[index], torch.Tensor) else value
+                     for index in self._numbers])
         version = self._versions.get(key)
         if version is None:
             version = self._new_version(key, arguments)

@@ -27,7 +27,7 @@ class Capture:
 
 def capture(traced, arguments):
     """The operators that `traced` calls with `arguments`. Numbers among these become constants."""
-    traced = _without_gradient_modes(traced)
+    traced = _with_numbers(_without_gradient_modes(traced), arguments)
     try:
         with torch.no_grad():
             program = torch.export.export(traced, tuple(arguments), strict=False)
@@ -60,6 +60,26 @@ def _remove_assertions(graph):
     for node in list(graph.nodes):
         if node.op == "call_function" and node.target is torch.ops.aten._assert_tensor_metadata.default:
             graph.erase_node(node)
+
+
+def is_number(node):
+    """Whether a placeholder of Dynamo's graph is a number. Some real numbers are passed as tensors."""
+    if not isinstance(node.meta.get("example_value"), torch.Tensor):
+        return True
+    return bool(node.users) and all(user.op == "call_method" and user.target == "item" for user in node.users)
+
+
+def _with_numbers(traced, arguments):
+    """Those that are passed as tensors become constants."""
+    placeholders = [node for node in traced.graph.nodes if node.op == "placeholder"]
+    constants = {user: value.item() for node, value in zip(placeholders, arguments)
+                 if is_number(node) and isinstance(value, torch.Tensor) for user in node.users}
+    if not constants:
+        return traced
+    graph, kept = torch.fx.Graph(), {}
+    for node in traced.graph.nodes:
+        kept[node] = constants[node] if node in constants else graph.node_copy(node, kept.__getitem__)
+    return torch.fx.GraphModule(traced, graph)
 
 
 def is_gradient_mode(node):
