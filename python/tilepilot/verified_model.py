@@ -85,7 +85,21 @@ class Verification:
             raise NotVerified(message)
         if obstacle.kind not in self.told:
             self.told.add(obstacle.kind)
-            warn(f"{message}; the reference model runs instead")
+            message += "; the reference model runs instead"
+            if torch.compiler.is_dynamo_compiling():
+                from torch._dynamo.comptime import comptime  # which takes seconds to import, but is there now
+                comptime(_warn_while_tracing)
+            else:
+                warn(message)
+
+
+def _warn_while_tracing(context):
+    """In Dynamo's trace, where a call of `warn` would break the graph."""
+    warn(context.get_local("message").as_python_constant())
+
+
+def _make_reference_while_tracing(context):
+    context.get_local("self")._i_will_not_complain_if_bc_breaks_VariableTracker().value._make_reference()
 
 
 def _kind(value):
@@ -133,7 +147,9 @@ def _input_obstacle(verification, args, kwargs):
         return Obstacle("count", f"it has {len(args)} inputs, and not {len(wanted)}")
     for position, (value, expected) in enumerate(zip(args, wanted)):
         if (kind := _kind(value)) != expected:
-            return Obstacle("input", f"input {position} is {_described(kind)}, and not {_described(expected)}")
+            # In Dynamo's trace sizes may have no values yet.
+            given = "" if torch.compiler.is_dynamo_compiling() else f"{_described(kind)}, and "
+            return Obstacle("input", f"input {position} is {given}not {_described(expected)}")
     for tensor in _tensors(args):
         if tensor.device.type != device_type:
             return Obstacle("device", f"it was verified on `{verification.target}`, and an input is on "
@@ -173,14 +189,13 @@ def _weight(model, name):
 
 def _weight_obstacle(model, verification):
     """What of the weights is other than when the model was made."""
-    reference = model._reference()
-    for name, expected in (*reference.named_parameters(), *reference.named_buffers()):
+    for name, dtype in model._tilepilot_dtypes.items():
         weight = _weight(model, name)
         if weight is None:
             continue
-        if weight.dtype is not expected.dtype:
+        if weight.dtype is not dtype:
             return Obstacle("weights", f"its weight `{name}` is {str(weight.dtype).removeprefix('torch.')}, and not "
-                                       f"{str(expected.dtype).removeprefix('torch.')}")
+                                       f"{str(dtype).removeprefix('torch.')}")
         if not weight.is_contiguous():
             return Obstacle("weights", f"its weight `{name}` is not contiguous")
         if weight.device.type != verification.device_type:
@@ -238,9 +253,13 @@ def verified_class(made, verification):
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
             self._tilepilot_made_with = args, kwargs
+            self._tilepilot_dtypes = {name: weight.dtype
+                                      for name, weight in (*self.named_parameters(), *self.named_buffers())}
 
         def forward(self, *args, **kwargs):
             obstacle = _obstacle(self, verification, args, kwargs)
+            if obstacle is None and torch.compiler.is_compiling():
+                obstacle = _weight_obstacle(self, verification)  # no kernel is there yet that refuses them
             if obstacle is not None:
                 verification.fall_back(obstacle)
                 return self._with_reference(args, kwargs)
@@ -279,14 +298,21 @@ def verified_class(made, verification):
             return _WithReferenceGradient.apply(self, tuple(named), len(args), *args, *named.values())
 
         def _reference(self):
-            reference = self.__dict__.get("_reference_model")
-            if reference is None:
-                args, kwargs = self._tilepilot_made_with
-                with torch.random.fork_rng(devices=[]), torch._C._DisableFuncTorch():
-                    reference = verification.module.Model(*args, **kwargs)
-                self._check_weights(reference)
-                self.__dict__["_reference_model"] = reference  # no child: its weights are not this model's
-            return reference.train(self.training)
+            if torch.compiler.is_dynamo_compiling():
+                from torch._dynamo.comptime import comptime
+                comptime(_make_reference_while_tracing)
+            else:
+                self._make_reference()
+            return self._reference_model.train(self.training)
+
+        def _make_reference(self):
+            if "_reference_model" in self.__dict__:
+                return
+            args, kwargs = self._tilepilot_made_with
+            with torch.random.fork_rng(devices=[]), torch._C._DisableFuncTorch():
+                reference = verification.module.Model(*args, **kwargs)
+            self._check_weights(reference)
+            self.__dict__["_reference_model"] = reference  # no child: its weights are not this model's
 
         def _check_weights(self, reference):
             for name, weight in reference.state_dict().items():
@@ -314,5 +340,7 @@ def verified_class(made, verification):
             origin = verification.path, verification.text, verification.strict, verification.evidence
             return restored, origin, self.__getstate__()
 
+    # Dynamo compiles one code a few times only: each program has its own.
+    ModelNew.forward.__code__ = ModelNew.forward.__code__.replace()
     ModelNew.__module__, ModelNew.__qualname__ = made.__module__, made.__qualname__
     return ModelNew

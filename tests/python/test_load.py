@@ -216,6 +216,40 @@ def test_other_weights_run_the_reference(model, x, change, match):
     torch.testing.assert_close(model.weight.grad.float(), x.sum(0) * 2, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize("change", [
+    lambda model: model.half(), lambda model: model.double(),
+    lambda model: setattr(model, "weight", nn.Parameter(torch.rand(64)[::2]))])
+def test_torch_compiles_a_model_with_other_weights(model, x, change):
+    change(model)
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    with falls_back("its weight `weight`"), torch.no_grad():
+        torch.testing.assert_close(compiled(x), expected(model, x))
+    with torch.no_grad():
+        torch.testing.assert_close(torch.export.export(model, (x,)).module()(x), expected(model, x))
+
+
+@pytest.mark.parametrize("change", [lambda x: x[:3], lambda x: x.double(), lambda x: x.t().contiguous().t()])
+def test_torch_compiles_the_reference_into_the_graph_and_says_so_once(model, x, change, recwarn):
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(change(x)), expected(model, change(x)))
+        torch.compiler.reset()
+    told = [warning for warning in recwarn if warning.category is tilepilot.TilePilotWarning]
+    assert ["was not verified for this call" in str(each.message) for each in told] == [True]
+    assert told[0].filename == __file__
+
+
+def test_torch_compiles_many_programs(tmp_path, x):
+    torch.compiler.reset()
+    for number in range(10):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        model = tilepilot.load(written(folder)).ModelNew(32)
+        compiled = torch.compile(model, backend="eager", fullgraph=True)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), expected(model, x))
+
+
 def test_a_weight_may_be_computed(model, x):
     class Adapted(nn.Module):
         def __init__(self):
