@@ -105,6 +105,16 @@ def test_truths_contain_what_is_written_to_arguments():
     assert values[1].tolist() == [0, 0, 0]
 
 
+def test_what_inductor_warns_of_is_not_the_users(author, with_inductor, recwarn):
+    """It knows no complex numbers, which nobody asked it to compute."""
+    author.answers(accepts="False")
+    x = torch.randn(8, 64)
+    model = nn.Sequential(nn.Linear(64, 64))
+    model.forward = lambda x: torch.fft.fft(model[0](x)).abs()
+    same(torch.compile(model, backend="tilepilot"), model, x)
+    assert not any("nductor" in str(warning.message) for warning in recwarn)
+
+
 def test_inductor_may_be_left_out(author, with_inductor, x):
     author.answers(accepts="False")
     with_inductor(2.0, 1.0)

@@ -3,6 +3,7 @@
 Its code is used where it agrees with eager's results on the values of a call. Programs are opaque operators in it."""
 
 import itertools
+import warnings
 
 import torch
 import torch._inductor
@@ -33,7 +34,9 @@ def compiled(graph, examples, programs, *, draws):
             places[node] = own.node_copy(node, places.__getitem__)
     module = torch.fx.GraphModule(torch.nn.Module(), own)
     try:
-        with torch.no_grad():
+        with torch.no_grad(), warnings.catch_warnings():
+            # Nobody asked for Inductor: what it cannot do well, eager does.
+            warnings.filterwarnings("ignore", module=r"torch\._inductor")
             made = torch._inductor.compile(module, [examples[index] for index in kept],
                                            options={"fallback_random": draws})
     except Exception as error:  # no compiler for C++, no Triton, an operator that it does not know
