@@ -64,8 +64,10 @@ def _remove_assertions(graph):
 
 def is_number(node):
     """Whether a placeholder of Dynamo's graph is a number. Some real numbers are passed as tensors."""
-    if not isinstance(node.meta.get("example_value"), torch.Tensor):
-        return True
+    return not isinstance(node.meta.get("example_value"), torch.Tensor) or _is_asked_for_a_number(node)
+
+
+def _is_asked_for_a_number(node):
     return bool(node.users) and all(user.op == "call_method" and user.target == "item" for user in node.users)
 
 
@@ -73,7 +75,7 @@ def _with_numbers(traced, arguments):
     """Those that are passed as tensors become constants."""
     placeholders = [node for node in traced.graph.nodes if node.op == "placeholder"]
     constants = {user: value.item() for node, value in zip(placeholders, arguments)
-                 if is_number(node) and isinstance(value, torch.Tensor) for user in node.users}
+                 if isinstance(value, torch.Tensor) and _is_asked_for_a_number(node) for user in node.users}
     if not constants:
         return traced
     graph, kept = torch.fx.Graph(), {}
