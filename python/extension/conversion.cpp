@@ -28,17 +28,22 @@ Value integer_value(nb::handle number) {
   return stage::make_integer(negative ? -*magnitude : *magnitude);
 }
 
-std::vector<Value> items_of(nb::handle sequence) {
+// Containers that are deeper in others stay Python's, as those have to that are in themselves.
+constexpr int kDeepest = 8;
+
+Value value_at(nb::handle object, int depth);
+
+std::vector<Value> items_of(nb::handle sequence, int depth) {
   std::vector<Value> items;
-  for (nb::handle item : nb::iter(sequence)) items.push_back(to_value(item));
+  for (nb::handle item : nb::iter(sequence)) items.push_back(value_at(item, depth + 1));
   return items;
 }
 
-Value dict_value(nb::handle dict) {
+Value dict_value(nb::handle dict, int depth) {
   Session& session = Session::get();
   auto made = std::make_shared<stage::DictObject>();
   for (auto [key, value] : nb::cast<nb::dict>(dict))
-    check(made->table.set(session.interpreter(), to_value(key), to_value(value), session.span));
+    check(made->table.set(session.interpreter(), value_at(key, depth + 1), value_at(value, depth + 1), session.span));
   return Value(std::move(made));
 }
 
@@ -77,14 +82,16 @@ std::optional<Value> stood_for(nb::handle object) {
   return held->value;
 }
 
-std::optional<Value> container(nb::handle object) {
+std::optional<Value> container(nb::handle object, int depth) {
   PyObject* raw = object.ptr();
-  if (PyTuple_CheckExact(raw)) return stage::make_tuple(items_of(object));
-  if (PyList_CheckExact(raw)) return stage::make_list(items_of(object));
-  if (PyDict_CheckExact(raw)) return dict_value(object);
+  const bool is_near = depth < kDeepest;
+  if (is_near && PyTuple_CheckExact(raw)) return stage::make_tuple(items_of(object, depth));
+  if (is_near && PyList_CheckExact(raw)) return stage::make_list(items_of(object, depth));
+  if (is_near && PyDict_CheckExact(raw)) return dict_value(object, depth);
   if (PySlice_Check(raw))
-    return Value(std::make_shared<stage::SliceObject>(to_value(object.attr("start")), to_value(object.attr("stop")),
-                                                      to_value(object.attr("step"))));
+    return Value(std::make_shared<stage::SliceObject>(value_at(object.attr("start"), depth),
+                                                      value_at(object.attr("stop"), depth),
+                                                      value_at(object.attr("step"), depth)));
   if (raw == Py_Ellipsis) return Value(std::make_shared<stage::EllipsisObject>());
   if (PyRange_Check(raw))
     return Value(std::make_shared<stage::RangeObject>(nb::cast<int64_t>(object.attr("start")),
@@ -133,20 +140,18 @@ nb::object object_to_python(const Value& value) {
   return nb::cast(StageValue{value});
 }
 
-}  // namespace
-
-Value to_value(nb::handle object) {
+Value value_at(nb::handle object, int depth) {
   if (auto simple = number_or_text(object)) return *std::move(simple);
   StageValue* held = nullptr;
   if (nb::try_cast(object, held, false) && held != nullptr) return held->value;
   if (auto tensor = tensor_value(object)) return Value(std::move(tensor));
-  if (auto made = container(object)) return *std::move(made);
+  if (auto made = container(object, depth)) return *std::move(made);
   if (PyModule_Check(object.ptr())) {
     if (auto module = module_of_ours(object)) return Value(std::move(module));
   } else if (const Value* builtin = builtin_value(object)) {
     return *builtin;
   } else if (is_numpy_scalar(object)) {
-    return to_value(object.attr("item")());
+    return value_at(object.attr("item")(), depth);
   } else if (auto value = stood_for(object)) {
     return *std::move(value);
   } else if (PyUnicode_Check(object.ptr())) {
@@ -154,6 +159,10 @@ Value to_value(nb::handle object) {
   }
   return Value(python_object(object));
 }
+
+}  // namespace
+
+Value to_value(nb::handle object) { return value_at(object, 0); }
 
 nb::object to_python(const Value& value) {
   if (value.is_none()) return nb::none();
