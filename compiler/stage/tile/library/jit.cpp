@@ -47,8 +47,20 @@ class FastMathGuard {
 
 bool same_programs(const JitKernelObject& one, const JitKernelObject& other) {
   return one.launcher.outputs() == other.launcher.outputs() &&
-         ir::to_text(one.launcher.program()) == ir::to_text(other.launcher.program());
+         ir::structurally_equal(one.launcher.program(), other.launcher.program());
 }
+
+// Also where Python raises an exception meanwhile.
+class Noting {
+ public:
+  explicit Noting(OuterReads& reads) : reads_(reads) { reads_.begin(); }
+  ~Noting() { reads_.end(); }
+  Noting(const Noting&) = delete;
+  Noting& operator=(const Noting&) = delete;
+
+ private:
+  OuterReads& reads_;
+};
 
 // What a cache of kernels is asked for: the compile-time arguments as text. Objects without a value of their own count
 // by identity and are `kept` alive for it.
@@ -270,10 +282,11 @@ Result<JitFunctionObject::Version> JitFunctionObject::traced(Call& call) {
   if (!eager_) return Version{TRY(run_factory(call)), nullptr};
   if (!context_->options.outer_reads) return Version{TRY(stage_eager(call)), nullptr};
   std::shared_ptr<OuterReads> reads = context_->options.outer_reads();
-  reads->begin();
-  Result<Kernel> kernel = stage_eager(call);
-  reads->end();
-  return Version{TRY(std::move(kernel)), std::move(reads)};
+  const auto kernel = [&] {
+    const Noting noting(*reads);
+    return stage_eager(call);
+  };
+  return Version{TRY(kernel()), std::move(reads)};
 }
 
 Result<Kernel> JitFunctionObject::run_factory(Call& call) {
