@@ -28,9 +28,6 @@ Value integer_value(nb::handle number) {
   return stage::make_integer(negative ? -*magnitude : *magnitude);
 }
 
-// Containers that are deeper in others stay Python's, as those have to that are in themselves.
-constexpr int kDeepest = 8;
-
 Value value_at(nb::handle object, int depth);
 
 std::vector<Value> items_of(nb::handle sequence, int depth) {
@@ -84,7 +81,7 @@ std::optional<Value> stood_for(nb::handle object) {
 
 std::optional<Value> container(nb::handle object, int depth) {
   PyObject* raw = object.ptr();
-  const bool is_near = depth < kDeepest;
+  const bool is_near = depth < kDeepestContainer;
   if (is_near && PyTuple_CheckExact(raw)) return stage::make_tuple(items_of(object, depth));
   if (is_near && PyList_CheckExact(raw)) return stage::make_list(items_of(object, depth));
   if (is_near && PyDict_CheckExact(raw)) return dict_value(object, depth);

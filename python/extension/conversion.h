@@ -12,6 +12,9 @@ namespace tilepilot::package {
 
 namespace nb = nanobind;
 
+// Containers that are deeper in others stay Python's, as those have to that are in themselves.
+inline constexpr int kDeepestContainer = 8;
+
 stage::Value to_value(nb::handle object);
 nb::object to_python(const stage::Value& value);
 

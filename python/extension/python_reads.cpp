@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "python/extension/conversion.h"
 #include "python/extension/function_source.h"
 
 namespace tilepilot::package {
@@ -27,20 +28,18 @@ using Objects = std::vector<nb::object>;
 
 // Numbers, strings and containers by their content, others by identity; these are added to `kept`, since an address
 // says nothing of an object that is gone. So do containers that are deep in others, or in themselves.
-constexpr int kDeepestContent = 8;
-
 void add_content(nb::handle value, std::string& text, Objects* kept, int depth = 0) {
   PyObject* raw = value.ptr();
   if (is_number_or_text(raw)) {
     text += fmt::format("{}:{},", Py_TYPE(raw)->tp_name, nb::cast<std::string>(nb::repr(value)));
-  } else if (depth < kDeepestContent && PyDict_CheckExact(raw)) {
+  } else if (depth < kDeepestContainer && PyDict_CheckExact(raw)) {
     text += '{';
     for (auto [key, item] : nb::cast<nb::dict>(value)) {
       add_content(key, text, kept, depth + 1);
       add_content(item, text, kept, depth + 1);
     }
     text += '}';
-  } else if (depth < kDeepestContent && is_container(raw)) {
+  } else if (depth < kDeepestContainer && is_container(raw)) {
     text += '(';
     for (nb::handle item : nb::iter(value)) add_content(item, text, kept, depth + 1);
     text += ')';
